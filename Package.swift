@@ -1,0 +1,119 @@
+// swift-tools-version: 6.2
+// The rooms of the proxy and what each may import. The table in README.md ("Rooms") says why;
+// Tests/Architecture checks that the two agree.
+
+import PackageDescription
+
+/// Every room is compiled alike: Swift 6 mode, warnings are errors, and an import leaks into a
+/// room's interface only where the file says `package import`.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+func room(_ name: String, _ imports: [String] = []) -> Target {
+    .target(
+        name: name, dependencies: imports.map { .init(stringLiteral: $0) }, swiftSettings: settings)
+}
+
+func tests(_ name: String, of imports: [String]) -> Target {
+    .testTarget(
+        name: name + "Tests", dependencies: imports.map { .init(stringLiteral: $0) },
+        path: "Tests/" + name, swiftSettings: settings)
+}
+
+let libraries: [Target] = [
+    .systemLibrary(
+        name: "COpenSSL", pkgConfig: "openssl",
+        providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
+    .systemLibrary(
+        name: "CNGHTTP2", pkgConfig: "libnghttp2",
+        providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]),
+    .systemLibrary(
+        name: "CCurl", pkgConfig: "libcurl",
+        providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
+    .systemLibrary(
+        name: "CUV", pkgConfig: "libuv",
+        providers: [.apt(["libuv1-dev"]), .brew(["libuv"])]),
+    .systemLibrary(
+        name: "CYAML", pkgConfig: "yaml-0.1",
+        providers: [.apt(["libyaml-dev"]), .brew(["libyaml"])]),
+]
+
+let rooms: [Target] = [
+    room("Bytes"),
+    room("Vocabulary", ["Bytes"]),
+    room("Diagnostics", ["Bytes"]),
+    room("HTTPWire", ["Bytes"]),
+    room("Crypto", ["Bytes", "COpenSSL"]),
+    room("OAuth", ["Bytes", "Vocabulary", "Crypto"]),
+    room("Routing", ["Bytes", "Vocabulary", "HTTPWire"]),
+    room("TokenStore", ["Bytes", "Vocabulary", "Crypto"]),
+    room("Reactor", ["Bytes", "CUV", "Crypto"]),
+    room("Fetch", ["Bytes", "Vocabulary", "CCurl"]),
+    room("Configuration", ["Bytes", "Vocabulary", "Routing", "CYAML"]),
+    room("Crossing", ["Bytes", "Vocabulary", "Routing"]),
+    room("LoopbackServer", ["Bytes", "HTTPWire"]),
+    room(
+        "DataPlane",
+        [
+            "Bytes", "Vocabulary", "Diagnostics", "HTTPWire", "Crypto", "Routing", "Reactor",
+            "Crossing",
+        ]),
+    room(
+        "AuthCore",
+        [
+            "Bytes", "Vocabulary", "Diagnostics", "OAuth", "TokenStore", "Fetch", "Crossing",
+            "LoopbackServer",
+        ]),
+    room("Demo", ["Bytes", "Vocabulary", "Crypto", "LoopbackServer"]),
+]
+
+let package = Package(
+    name: "credential-proxy",
+    platforms: [.macOS(.v15)],
+    products: [.executable(name: "proxy", targets: ["proxy"])],
+    targets: libraries + rooms + [
+        .executableTarget(
+            name: "proxy",
+            dependencies: [
+                "Bytes", "Vocabulary", "Diagnostics", "HTTPWire", "Crypto", "OAuth", "Routing",
+                "TokenStore", "Reactor", "Fetch", "Configuration", "Crossing", "LoopbackServer",
+                "DataPlane", "AuthCore", "Demo",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "Support", dependencies: ["Bytes", "Vocabulary", "HTTPWire", "Crypto"],
+            path: "Tests/Support", swiftSettings: settings),
+        tests("Bytes", of: ["Bytes"]),
+        tests("Diagnostics", of: ["Diagnostics"]),
+        tests("HTTPWire", of: ["HTTPWire", "Bytes", "Support"]),
+        tests("Crypto", of: ["Crypto", "Bytes", "Support"]),
+        tests("OAuth", of: ["OAuth", "Bytes", "Vocabulary", "Crypto"]),
+        tests("Routing", of: ["Routing", "Bytes", "Vocabulary", "HTTPWire"]),
+        tests("TokenStore", of: ["TokenStore", "Bytes", "Vocabulary"]),
+        tests("Reactor", of: ["Reactor", "Bytes", "Support"]),
+        tests("Fetch", of: ["Fetch", "Bytes", "Vocabulary", "Support"]),
+        tests("Configuration", of: ["Configuration", "Bytes", "Vocabulary", "Routing"]),
+        tests("LoopbackServer", of: ["LoopbackServer", "Bytes", "HTTPWire", "Support"]),
+        tests(
+            "DataPlane",
+            of: [
+                "DataPlane", "Bytes", "Vocabulary", "HTTPWire", "Routing", "Reactor", "Crossing",
+                "Crypto", "Diagnostics", "Support",
+            ]),
+        tests(
+            "AuthCore",
+            of: [
+                "AuthCore", "Bytes", "Vocabulary", "OAuth", "TokenStore", "Fetch", "Crossing",
+                "Diagnostics", "Support",
+            ]),
+        tests("Demo", of: ["Demo", "Bytes", "Support"]),
+        tests("Architecture", of: []),
+        tests("Transcripts", of: ["Support"]),
+        tests("EndToEnd", of: ["Bytes", "Vocabulary", "Support"]),
+    ],
+)

@@ -1,0 +1,61 @@
+// ASCII bytes by name, and the few comparisons that protocols make with them. Nothing here knows
+// Unicode: bytes from 0x80 up compare as themselves.
+
+/// Bytes that the wire formats name.
+package enum ASCII {
+    package static let tab: UInt8 = 0x09
+    package static let lineFeed: UInt8 = 0x0A
+    package static let carriageReturn: UInt8 = 0x0D
+    package static let space: UInt8 = 0x20
+    package static let quote: UInt8 = 0x22
+    package static let percent: UInt8 = 0x25
+    package static let plus: UInt8 = 0x2B
+    package static let comma: UInt8 = 0x2C
+    package static let hyphen: UInt8 = 0x2D
+    package static let dot: UInt8 = 0x2E
+    package static let slash: UInt8 = 0x2F
+    package static let zero: UInt8 = 0x30
+    package static let colon: UInt8 = 0x3A
+    package static let semicolon: UInt8 = 0x3B
+    package static let equals: UInt8 = 0x3D
+    package static let question: UInt8 = 0x3F
+
+    /// The lower-case form of an ASCII letter; any other byte as it is.
+    @inlinable
+    package static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte &- 0x41 < 26 ? byte | 0x20 : byte
+    }
+
+    /// Whether the byte is a decimal digit.
+    @inlinable
+    package static func isDigit(_ byte: UInt8) -> Bool {
+        byte &- 0x30 < 10
+    }
+
+    /// The value of a hexadecimal digit, or nil.
+    @inlinable
+    package static func hexValue(_ byte: UInt8) -> UInt8? {
+        if isDigit(byte) { return byte &- 0x30 }
+        let letter = lowercased(byte) &- 0x61
+        return letter < 6 ? letter &+ 10 : nil
+    }
+
+    /// Whether two runs of bytes are equal when ASCII letters are compared without case.
+    package static func equalsIgnoringCase(
+        _ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer
+    ) -> Bool {
+        guard left.count == right.count else { return false }
+        for index in 0..<left.count where lowercased(left[index]) != lowercased(right[index]) {
+            return false
+        }
+        return true
+    }
+
+    /// Whether bytes equal an ASCII literal when letters are compared without case.
+    package static func equalsIgnoringCase(
+        _ left: UnsafeRawBufferPointer, _ right: StaticString
+    ) -> Bool {
+        equalsIgnoringCase(
+            left, UnsafeRawBufferPointer(start: right.utf8Start, count: right.utf8CodeUnitCount))
+    }
+}

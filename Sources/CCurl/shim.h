@@ -1,0 +1,4 @@
+// libcurl for the Fetch room. Its variadic functions get one typed bridge per argument kind.
+#pragma once
+
+#include <curl/curl.h>

@@ -1,0 +1,4 @@
+// libuv for the Reactor room.
+#pragma once
+
+#include <uv.h>

@@ -1,0 +1,4 @@
+// libyaml for the Configuration room.
+#pragma once
+
+#include <yaml.h>

@@ -1,0 +1,85 @@
+// Everything that the two planes say to each other. Values only; no behaviour.
+
+package import Bytes
+package import Routing
+package import Vocabulary
+
+/// Control plane to one worker.
+package enum ToWorker: Sendable {
+    /// Use this table from the next request on; requests under way end under the one they began with.
+    case install(RouteTable)
+    /// A credential was made or replaced.
+    case credential(CredentialUpdate)
+    /// No credential newer than `newerThan` is to be had; whoever waits for one is told why.
+    case refused(CredentialSlot, newerThan: Generation, Refusal)
+    /// The socket is connected, non-blocking and the worker's own from here on.
+    case dialled(Ticket, Result<Int32, DialFailure>)
+    /// Finish what runs, start nothing; close what is left at the deadline.
+    case drain(until: BootTime)
+    case stop
+}
+
+/// One worker to the control plane.
+package enum ToControl: Sendable {
+    /// A request waits for a credential newer than the named generation. Asked once per credential
+    /// and generation by each worker, answered by `credential` or `refused`.
+    case need(CredentialSlot, newerThan: Generation, worker: Int)
+    case dial(Origin, Ticket)
+    case stopped(worker: Int)
+}
+
+/// Names something that waits in a worker; one that has gone in the meantime is not found again.
+package struct Ticket: Hashable, Sendable {
+    package let worker: Int
+    package let slot: UInt32
+    package let turn: UInt32
+
+    package init(worker: Int, slot: UInt32, turn: UInt32) {
+        self.worker = worker
+        self.slot = slot
+        self.turn = turn
+    }
+}
+
+/// A credential ready to be copied.
+package struct CredentialUpdate: Sendable {
+    package let slot: CredentialSlot
+    package let generation: Generation
+    /// The whole field line with its CR LF: `Authorization: Bearer …`. Nil when the credential was
+    /// removed (a logout).
+    package let line: SecretBytes?
+    /// Not to be sent from then on; nil where the lifetime is unknown.
+    package let usableUntil: BootTime?
+
+    package init(
+        slot: CredentialSlot, generation: Generation, line: SecretBytes?, usableUntil: BootTime?
+    ) {
+        self.slot = slot
+        self.generation = generation
+        self.line = line
+        self.usableUntil = usableUntil
+    }
+}
+
+/// Why a request gets an answer of ours instead of the upstream's.
+package enum Refusal: Sendable {
+    /// A person must log in. `command` can be pasted; the URL is there when a login is pending.
+    case loginRequired(url: String?, command: String, retryAfterSeconds: Int)
+    /// The person or the provider said no.
+    case loginDenied(command: String)
+    /// The token endpoint cannot be reached or is failing; the login is kept.
+    case tokenEndpointUnreachable(retryAfterSeconds: Int)
+    /// The provider refuses this client; only a change of the configuration helps.
+    case credentialMisconfigured(hint: String)
+    /// A token file, variable or command has nothing to give.
+    case credentialUnavailable(hint: String)
+}
+
+/// Why a connection could not be dialled.
+package enum DialFailure: Error, Hashable, Sendable {
+    case nameNotResolved
+    case refused
+    case timedOut
+    case forwardProxy(String)
+    case other(String)
+}

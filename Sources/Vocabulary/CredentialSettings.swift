@@ -1,0 +1,116 @@
+// What the configuration says of one credential. Configuration makes these values, AuthCore lives by
+// them; defaults are the Configuration room's.
+
+/// Where a secret is read from, each time that it is needed.
+package enum SecretSource: Hashable, Sendable {
+    case file(path: String)
+    case environment(name: String)
+    case command([String])
+}
+
+/// How the credential reaches the upstream (RFC 9110 section 11.6.2; RFC 6750 section 2.1).
+package struct Injection: Hashable, Sendable {
+    /// The field's name as it is sent.
+    package var field: String
+    /// What stands before the token, its space included: "Bearer ", or nothing.
+    package var prefix: String
+
+    package init(field: String = "Authorization", prefix: String = "Bearer ") {
+        self.field = field
+        self.prefix = prefix
+    }
+}
+
+/// One entry of `credentials`.
+package struct CredentialSettings: Sendable {
+    package enum Kind: Sendable {
+        case oauth(OAuthSettings)
+        /// A token from a file or the environment; a file is read again when it changes.
+        case fixed(SecretSource)
+        /// A program that prints a token, or JSON with `access_token` and `expires_in`.
+        /// `lifetimeSeconds` holds where the program names none; nil means until a 401.
+        case command([String], lifetimeSeconds: Int64?)
+    }
+
+    package var id: CredentialID
+    package var kind: Kind
+    package var injection: Injection
+    /// Whether `proxy token` may print it.
+    package var isExportable: Bool
+
+    package init(
+        id: CredentialID, kind: Kind, injection: Injection = Injection(), isExportable: Bool = true
+    ) {
+        self.id = id
+        self.kind = kind
+        self.injection = injection
+        self.isExportable = isExportable
+    }
+}
+
+/// An OAuth client and the grant that it uses.
+package struct OAuthSettings: Sendable {
+    /// RFC 6749 section 2.3; RFC 7591 section 2 has the names.
+    package enum ClientAuthentication: String, Sendable {
+        case none
+        case basic = "client_secret_basic"
+        case post = "client_secret_post"
+    }
+
+    /// Where the endpoints come from.
+    package enum Endpoints: Sendable {
+        /// An issuer whose metadata names them (RFC 8414; OpenID Connect Discovery 1.0).
+        case issuer(String)
+        /// By hand; `issuer` is compared with what answers claim, when it is known.
+        case fixed(authorization: String, token: String, issuer: String?)
+    }
+
+    /// Who may start an interactive login.
+    package enum LoginPolicy: String, Sendable {
+        /// Traffic may, when a person is there.
+        case onDemand = "on_demand"
+        /// Only `proxy login` may.
+        case manual
+    }
+
+    package var endpoints: Endpoints
+    package var clientID: String
+    package var clientSecret: SecretSource?
+    /// Nil: chosen from the metadata, `none` without a secret.
+    package var clientAuthentication: ClientAuthentication?
+    package var scopes: [String]
+    /// Sent with authorization requests, each once; reserved names were refused at load.
+    package var authorizationParameters: [(name: String, value: String)]
+    /// Sent with token requests, refreshes included.
+    package var tokenParameters: [(name: String, value: String)]
+    /// The loopback callback: a pinned port, or nil for a free one.
+    package var callbackPort: UInt16?
+    package var callbackPath: String
+    /// "127.0.0.1" or "localhost", as registered with the provider.
+    package var callbackHost: String
+    package var login: LoginPolicy
+    /// How long a parked request waits for a person.
+    package var loginWaitMilliseconds: UInt64
+    /// How long before expiry a refresh starts at the most; nil is the default of
+    /// min(60 s, 10 % of the lifetime).
+    package var refreshLeadSeconds: Int64?
+    /// For tokens that come without `expires_in` and are no JWT.
+    package var fallbackLifetimeSeconds: Int64?
+
+    package init(endpoints: Endpoints, clientID: String) {
+        self.endpoints = endpoints
+        self.clientID = clientID
+        clientSecret = nil
+        clientAuthentication = nil
+        scopes = []
+        authorizationParameters = []
+        tokenParameters = []
+        callbackPort = nil
+        callbackPath = "/callback"
+        callbackHost = "127.0.0.1"
+        login = .onDemand
+        loginWaitMilliseconds = 120_000
+        refreshLeadSeconds = nil
+        fallbackLifetimeSeconds = nil
+    }
+}

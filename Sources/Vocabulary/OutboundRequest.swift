@@ -1,0 +1,100 @@
+// A request of the control plane's own and what can come of it. Fetch performs it; OAuth builds it;
+// neither knows the other.
+
+package import Bytes
+
+/// One HTTP request to an authorization server. Redirects are never followed.
+package struct OutboundRequest: Sendable {
+    package enum Method: String, Sendable {
+        case get = "GET"
+        case post = "POST"
+    }
+
+    package struct Field: Sendable {
+        package let name: String
+        package let value: SecretBytes
+
+        package init(_ name: String, _ value: SecretBytes) {
+            self.name = name
+            self.value = value
+        }
+
+        package init(_ name: String, _ value: String) {
+            self.init(name, SecretBytes(value))
+        }
+    }
+
+    package var method: Method
+    /// An absolute http or https URL, already encoded; it never carries a secret.
+    package var url: String
+    package var fields: [Field]
+    package var body: SecretBytes?
+    /// From the first byte of the connection to the last of the answer.
+    package var timeoutMilliseconds: UInt64
+    package var responseBytesMax: Int
+
+    package init(
+        _ method: Method, _ url: String, fields: [Field] = [], body: SecretBytes? = nil,
+        timeoutMilliseconds: UInt64 = 30_000, responseBytesMax: Int = 1 << 20
+    ) {
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.body = body
+        self.timeoutMilliseconds = timeoutMilliseconds
+        self.responseBytesMax = responseBytesMax
+    }
+}
+
+/// A whole answer, whatever its status.
+package struct InboundResponse: Sendable {
+    package var status: Int
+    /// In order of arrival, names as they came.
+    package var fields: [(name: String, value: String)]
+    package var body: SecretBytes
+
+    package init(status: Int, fields: [(name: String, value: String)] = [], body: SecretBytes) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+    }
+
+    /// The value of the first field of that name, compared without case.
+    package func field(_ name: String) -> String? {
+        let name = name.lowercased()
+        return fields.first { $0.name.lowercased() == name }?.value
+    }
+}
+
+/// Why no whole answer came. None of these says anything about a login.
+package enum FetchError: Error, Hashable, Sendable {
+    case invalidURL
+    case nameNotResolved(host: String)
+    case connectionRefused(host: String)
+    case tlsFailed(host: String, reason: String)
+    case forwardProxyFailed(reason: String)
+    /// `mayHaveArrived` is false only where no byte of the request can have been read.
+    case timedOut(mayHaveArrived: Bool)
+    case brokenOff(mayHaveArrived: Bool)
+    case responseTooLarge(limit: Int)
+    case notHTTP
+    case cancelled
+    case other(code: Int32, reason: String)
+}
+
+extension FetchError {
+    /// Whether the server can have acted on the request.
+    package var mayHaveArrived: Bool {
+        switch self {
+        case .invalidURL, .nameNotResolved, .connectionRefused, .tlsFailed, .forwardProxyFailed:
+            false
+        case .timedOut(let mayHaveArrived), .brokenOff(let mayHaveArrived): mayHaveArrived
+        case .responseTooLarge, .notHTTP, .cancelled, .other: true
+        }
+    }
+}
+
+/// Who performs outbound requests; Fetch's is libcurl, a test's is a script.
+package protocol Fetching: Sendable {
+    func fetch(_ request: OutboundRequest) async throws(FetchError) -> InboundResponse
+}

@@ -1,0 +1,1 @@
+@main struct Entry { static func main() {} }
