@@ -74,12 +74,3 @@ package enum Refusal: Sendable {
     /// A token file, variable or command has nothing to give.
     case credentialUnavailable(hint: String)
 }
-
-/// Why a connection could not be dialled.
-package enum DialFailure: Error, Hashable, Sendable {
-    case nameNotResolved
-    case refused
-    case timedOut
-    case forwardProxy(String)
-    case other(String)
-}

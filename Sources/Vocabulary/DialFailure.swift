@@ -1,0 +1,11 @@
+// What can go wrong between an origin's name and a connected socket. Fetch says it, workers turn it
+// into an answer.
+
+/// Why a connection could not be dialled.
+package enum DialFailure: Error, Hashable, Sendable {
+    case nameNotResolved
+    case refused
+    case timedOut
+    case forwardProxy(String)
+    case other(String)
+}
