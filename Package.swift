@@ -89,6 +89,7 @@ let package = Package(
             name: "Support", dependencies: ["Bytes", "Vocabulary", "HTTPWire", "Crypto"],
             path: "Tests/Support", swiftSettings: settings),
         tests("Bytes", of: ["Bytes"]),
+        tests("Vocabulary", of: ["Vocabulary", "Bytes"]),
         tests("Diagnostics", of: ["Diagnostics"]),
         tests("HTTPWire", of: ["HTTPWire", "Bytes", "Support"]),
         tests("Crypto", of: ["Crypto", "Bytes", "Support"]),
