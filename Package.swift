@@ -43,6 +43,9 @@ let libraries: [Target] = [
         providers: [.apt(["libyaml-dev"]), .brew(["libyaml"])]),
 ]
 
+/// Bridges to variadic functions of the C library itself; nothing to link.
+let bridges: [Target] = [.systemLibrary(name: "CProcess")]
+
 let rooms: [Target] = [
     room("Bytes"),
     room("Vocabulary", ["Bytes"]),
@@ -76,13 +79,13 @@ let package = Package(
     name: "credential-proxy",
     platforms: [.macOS(.v15)],
     products: [.executable(name: "proxy", targets: ["proxy"])],
-    targets: libraries + rooms + [
+    targets: libraries + bridges + rooms + [
         .executableTarget(
             name: "proxy",
             dependencies: [
                 "Bytes", "Vocabulary", "Diagnostics", "HTTPWire", "Crypto", "OAuth", "Routing",
                 "TokenStore", "Reactor", "Fetch", "Configuration", "Crossing", "LoopbackServer",
-                "DataPlane", "AuthCore", "Demo",
+                "DataPlane", "AuthCore", "Demo", "CProcess",
             ],
             swiftSettings: settings),
         .target(
@@ -113,6 +116,7 @@ let package = Package(
                 "Diagnostics", "Support",
             ]),
         tests("Demo", of: ["Demo", "Bytes", "Support"]),
+        tests("proxy", of: ["proxy", "Vocabulary"]),
         tests("Architecture", of: []),
         tests("Transcripts", of: ["Support"]),
         tests("EndToEnd", of: ["Bytes", "Vocabulary", "Support"]),

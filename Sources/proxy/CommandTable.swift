@@ -1,0 +1,75 @@
+// Which commands there are, which there will be, and how a command line becomes an exit code.
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The commands by name, in the order in which help lists them.
+enum CommandTable {
+    static let commands: [any Command.Type] = [
+        VersionCommand.self, HelpCommand.self,
+    ]
+
+    /// Named in the plan, not here yet: said so, rather than called unknown.
+    private static let later = [
+        "whoami": "\"proxy status\" shows the login",
+        "refresh": "\"proxy token\" refreshes what is about to expire",
+        "init": "\"proxy help serve\" shows a configuration to start from",
+        "run": "start \"proxy serve\" beside the program",
+        "health": "\"proxy check --online\" tests the parts",
+        "completion": "\"proxy help\" lists the commands",
+    ]
+
+    static func command(named name: String) -> (any Command.Type)? {
+        commands.first { $0.help.name == name }
+    }
+
+    /// Parses and runs one command line, the program's own name left out.
+    static func run(_ words: [String], in world: World) async -> ExitCode {
+        do {
+            let command = try parse(words)
+            return settle(await command.run(in: world), in: world)
+        } catch {
+            world.console.error(error.message, hint: error.hint)
+            return .usage
+        }
+    }
+
+    static func parse(_ words: [String]) throws(UsageError) -> any Command {
+        guard let first = words.first else { throw .noCommand }
+        let rest = words.dropFirst()
+        // `--help` wins wherever it stands, so that it can be added to a line that does not work.
+        let flags = words.prefix { $0 != "--" }
+        let name =
+            ["--help", "-h"].contains(first) ? "help" : first == "--version" ? "version" : first
+        guard let command = command(named: name) else { throw unknown(name) }
+        if flags.dropFirst().contains(where: { $0 == "--help" || $0 == "-h" }) {
+            return HelpCommand(about: command)
+        }
+        var arguments = ArgumentReader(command: name, words: rest)
+        return try command.init(&arguments)
+    }
+
+    static func unknown(_ name: String) -> UsageError {
+        if let hint = later[name] { return .notSupportedYet("\"proxy \(name)\"", hint: hint) }
+        return .unknownCommand(
+            name, nearest: nearestName(to: name, among: commands.map { $0.help.name }))
+    }
+
+    /// An answer that did not reach its reader is no success. A reader that left early
+    /// (`proxy help | head -1`) knows that already.
+    private static func settle(_ code: ExitCode, in world: World) -> ExitCode {
+        guard code == .success, let failure = world.console.output.failure else { return code }
+        if failure != EPIPE {
+            world.console.error("cannot write to standard output: \(systemMessage(failure))")
+        }
+        return .failure
+    }
+}
+
+/// What the system says of an error number.
+func systemMessage(_ code: Int32) -> String {
+    String(cString: strerror(code))
+}

@@ -1,0 +1,49 @@
+// What every run does before its first line of work: no death by a closed pipe, no secret in a core
+// file, no socket on a standard descriptor.
+
+import CProcess
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+enum ProcessHardening {
+    /// `allowsDumps` is for whoever debugs the proxy itself: a process that may start it could
+    /// read its memory anyway.
+    static func apply(allowsDumps: Bool) {
+        // OpenSSL and libcurl write to sockets whose reader may have gone; SIGPIPE would end us.
+        signal(SIGPIPE, SIG_IGN)
+        occupyStandardDescriptors()
+        guard !allowsDumps else { return }
+        _ = cprocess_forbid_dumps()
+        forbidCoreFiles()
+    }
+
+    /// Opens /dev/null on every standard descriptor that is closed: the next socket would get its
+    /// number, and the next message would go to a client or an upstream.
+    private static func occupyStandardDescriptors() {
+        while true {
+            let descriptor = open("/dev/null", O_RDWR)
+            guard descriptor >= 0 else { return }
+            guard descriptor <= 2 else {
+                close(descriptor)
+                return
+            }
+        }
+    }
+
+    /// For kernels that write cores of processes that are not dumpable (fs.suid_dumpable, core(5)).
+    private static func forbidCoreFiles() {
+        #if canImport(Glibc)
+            let core = __rlimit_resource_t(RLIMIT_CORE.rawValue)
+        #else
+            let core = RLIMIT_CORE
+        #endif
+        var limit = rlimit()
+        guard getrlimit(core, &limit) == 0 else { return }
+        limit.rlim_cur = 0
+        setrlimit(core, &limit)
+    }
+}

@@ -1,0 +1,81 @@
+// Asks to end by signal: the first is told to whoever watches, the second ends the process at once,
+// whatever it is doing. Handlers, not a blocked mask, so that children inherit nothing.
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+import Synchronization
+
+/// The first SIGINT or SIGTERM of the process, as a stream of one element.
+enum SignalWatch {
+    /// Starts watching; to be called once, before anything long begins. The stream gives the
+    /// signal's number and ends.
+    static func start() -> AsyncStream<Int32> {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return AsyncStream { $0.finish() } }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let reader = ends[0]
+        writer.store(ends[1], ordering: .releasing)
+        let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
+        startThread {
+            var number: UInt8 = 0
+            while true {
+                let count = read(reader, &number, 1)
+                if count < 0 && errno == EINTR { continue }
+                if count == 1 { continuation.yield(Int32(number)) }
+                break
+            }
+            continuation.finish()
+        }
+        signal(SIGINT, handle)
+        signal(SIGTERM, handle)
+        return stream
+    }
+}
+
+/// Where the handler writes the number; -1 until there is a watch.
+private let writer = Atomic<Int32>(-1)
+private let arrived = Atomic<Int>(0)
+
+/// Only what signal-safety(7) allows: atomics, write(2), _exit(2). The second signal must not rely
+/// on the default action, which the kernel withholds from the first process of a container.
+private let handle: @convention(c) (Int32) -> Void = { number in
+    if arrived.add(1, ordering: .relaxed).oldValue > 0 { _exit(128 + number) }
+    let saved = errno
+    var byte = UInt8(truncatingIfNeeded: number)
+    _ = write(writer.load(ordering: .acquiring), &byte, 1)
+    errno = saved
+}
+
+/// A thread of its own for something that blocks; it is never joined.
+private func startThread(_ body: @escaping @Sendable () -> Void) {
+    final class Job {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    #if canImport(Glibc)
+        var thread = pthread_t()
+    #else
+        var thread: pthread_t?
+    #endif
+    // SAFETY: retained here, released once by the thread that takes it.
+    let job = Unmanaged.passRetained(Job(body))
+    let code = pthread_create(
+        &thread, &attributes,
+        { argument in
+            #if canImport(Glibc)
+                let pointer = argument!
+            #else
+                let pointer = argument
+            #endif
+            Unmanaged<Job>.fromOpaque(pointer).takeRetainedValue().body()
+            return nil
+        }, job.toOpaque())
+    pthread_attr_destroy(&attributes)
+    if code != 0 { job.release() }
+}
