@@ -1,5 +1,7 @@
 // `proxy version`.
 
+import Vocabulary
+
 /// Prints which proxy this is.
 struct VersionCommand: Command {
     static let number = "0.1.0"
