@@ -89,7 +89,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "Support", dependencies: ["Bytes", "Vocabulary", "HTTPWire", "Crypto"],
+            name: "Support",
+            dependencies: ["Bytes", "Vocabulary", "HTTPWire", "Crypto", "COpenSSL"],
             path: "Tests/Support", swiftSettings: settings),
         tests("Bytes", of: ["Bytes"]),
         tests("Vocabulary", of: ["Vocabulary", "Bytes"]),

@@ -1,0 +1,102 @@
+// Which certificate authorities are believed. A store costs megabytes, so every context that trusts
+// the same authorities shares one, loaded when first needed and freed with its last context.
+
+import COpenSSL
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Whose signature on a certificate counts.
+package enum TLSTrust: Hashable, Sendable {
+    /// The authorities of this machine: OpenSSL's own paths, or SSL_CERT_FILE and SSL_CERT_DIR.
+    case system
+    /// The certificates in a PEM file and no others. One that is no root is believed as it stands.
+    case file(path: String)
+}
+
+/// Owns an `X509_STORE`.
+final class TrustStore: Sendable {
+    // SAFETY: OpenSSL locks a store for itself (X509_STORE_lock(3)); nothing here changes it after
+    // the initialiser.
+    nonisolated(unsafe) let pointer: OpaquePointer
+    private let stamp: Stamp?
+
+    private static let shared = Mutex<[TLSTrust: Entry]>([:])
+
+    private struct Entry {
+        weak var store: TrustStore?
+    }
+
+    /// The one store for `trust`. A file that has changed since is loaded anew; contexts that exist
+    /// keep what they have.
+    static func shared(for trust: TLSTrust) throws(TLSError) -> TrustStore {
+        let stamp = try Stamp(of: trust)
+        let result = shared.withLock { stores -> Result<TrustStore, TLSError> in
+            if let store = stores[trust]?.store, store.stamp == stamp { return .success(store) }
+            do throws(TLSError) {
+                let store = try TrustStore(trust, stamp)
+                stores = stores.filter { $0.value.store != nil }
+                stores[trust] = Entry(store: store)
+                return .success(store)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private init(_ trust: TLSTrust, _ stamp: Stamp?) throws(TLSError) {
+        guard let store = X509_STORE_new() else { outOfMemory() }
+        self.pointer = store
+        self.stamp = stamp
+        // As libcurl does it, so that tokens and requests meet the same rules.
+        X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
+        let isLoaded =
+            switch trust {
+            case .system: X509_STORE_set_default_paths(store)
+            case .file(let path): X509_STORE_load_file(store, path)
+            }
+        ERR_clear_error()
+        if case .file(let path) = trust, isLoaded != 1 {
+            throw .noCertificate(path: path)
+        }
+    }
+
+    deinit {
+        X509_STORE_free(pointer)
+    }
+
+    /// What tells one state of a file from the next.
+    private struct Stamp: Equatable {
+        let inode: UInt64
+        let size: Int64
+        let seconds: Int
+        let nanoseconds: Int
+
+        init?(of trust: TLSTrust) throws(TLSError) {
+            guard case .file(let path) = trust else { return nil }
+            var status = stat()
+            guard stat(path, &status) == 0, access(path, R_OK) == 0 else {
+                throw .fileUnreadable(path: path)
+            }
+            #if canImport(Darwin)
+                let changed = status.st_mtimespec
+            #else
+                let changed = status.st_mtim
+            #endif
+            inode = UInt64(status.st_ino)
+            size = Int64(status.st_size)
+            seconds = changed.tv_sec
+            nanoseconds = changed.tv_nsec
+        }
+    }
+}
+
+/// OpenSSL allocates little and fails only when nothing is left; there is nothing to do then.
+func outOfMemory() -> Never {
+    fatalError("out of memory")
+}
