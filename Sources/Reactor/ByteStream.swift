@@ -1,0 +1,304 @@
+// A connected socket on a loop: bytes in by calls of `did…`, bytes out by `send`. It owns its handle and
+// keeps itself alive until libuv has closed it. It knows no protocol above TLS.
+//
+// Writes are tried at once. What the kernel does not take is copied and sent when it can be; until
+// `didFlush` the owner should send no more, so that what waits stays bounded by one piece of work.
+
+import Bytes
+import CUV
+import Glibc
+
+/// A connection. Subclasses say what its events mean; every call is made on the loop's thread.
+open class ByteStream {
+    // SAFETY: the worker closes all its streams and waits for that before it lets its loop go.
+    package unowned(unsafe) let loop: EventLoop
+    private let handles: Handles
+    /// What the kernel would not take; `inFlight` belongs to libuv until its callback.
+    private var inFlight = ByteBuffer()
+    private var waiting = ByteBuffer()
+    private var isWriting = false
+    private var endsAfterFlush = false
+    package private(set) var isClosing = false
+    package private(set) var isReading = false
+    /// The peer has sent all that it will.
+    package private(set) var hasEnded = false
+    /// The socket takes no more bytes: the peer reset it or closed its side.
+    package private(set) var hasFailedWriting = false
+
+    /// libuv's structures and the deadline node: one allocation that never moves.
+    private struct Handles {
+        let tcp: UnsafeMutablePointer<uv_tcp_t>
+        let write: UnsafeMutablePointer<uv_write_t>
+        let shutdown: UnsafeMutablePointer<uv_shutdown_t>
+        let node: UnsafeMutablePointer<DeadlineNode>
+
+        init() {
+            func padded(_ size: Int) -> Int { (size + 15) & ~15 }
+            let write = padded(MemoryLayout<uv_tcp_t>.size)
+            let shutdown = write + padded(MemoryLayout<uv_write_t>.size)
+            let node = shutdown + padded(MemoryLayout<uv_shutdown_t>.size)
+            let block = UnsafeMutableRawPointer.allocate(
+                byteCount: node + MemoryLayout<DeadlineNode>.size, alignment: 16)
+            tcp = block.bindMemory(to: uv_tcp_t.self, capacity: 1)
+            self.write = (block + write).bindMemory(to: uv_write_t.self, capacity: 1)
+            self.shutdown = (block + shutdown).bindMemory(to: uv_shutdown_t.self, capacity: 1)
+            self.node = (block + node).bindMemory(to: DeadlineNode.self, capacity: 1)
+        }
+
+        var stream: UnsafeMutablePointer<uv_stream_t> {
+            UnsafeMutableRawPointer(tcp).assumingMemoryBound(to: uv_stream_t.self)
+        }
+
+        var handle: UnsafeMutablePointer<uv_handle_t> {
+            UnsafeMutableRawPointer(tcp).assumingMemoryBound(to: uv_handle_t.self)
+        }
+
+        func deallocate() { UnsafeMutableRawPointer(tcp).deallocate() }
+    }
+
+    /// A stream without a socket; `open` or a listener's `accept` gives it one.
+    package init(on loop: EventLoop) {
+        self.loop = loop
+        handles = Handles()
+        let result = uv_tcp_init(loop.loop, handles.tcp)
+        precondition(result == 0, "uv_tcp_init only fails for an unknown address family")
+        // SAFETY: balanced in the close callback, so every callback finds the stream alive.
+        let retained = Unmanaged.passRetained(self)
+        handles.node.initialize(to: DeadlineNode(owner: retained))
+        handles.tcp.pointee.data = retained.toOpaque()
+        handles.write.pointee.data = retained.toOpaque()
+        handles.shutdown.pointee.data = retained.toOpaque()
+    }
+
+    deinit { handles.deallocate() }
+
+    // MARK: What subclasses answer
+
+    /// Bytes arrived. They may be changed in place and are gone when the call returns.
+    open func didReceive(_ bytes: UnsafeMutableRawBufferPointer) {}
+
+    /// The peer will send no more; it may still read.
+    open func didEnd() {}
+
+    /// The connection failed while reading or flushing; the subclass should close.
+    open func didFail(_ error: ReactorError) {}
+
+    /// Everything sent so far is in the kernel's hands, after `send` had said otherwise.
+    open func didFlush() {}
+
+    /// The deadline passed; it is no longer armed.
+    open func deadlinePassed(_ kind: DeadlineKind) {}
+
+    /// The socket is closed and no further call will come.
+    open func didClose() {}
+
+    // MARK: Opening
+
+    /// Takes over a connected socket, which is closed with the stream.
+    package func open(descriptor: Int32) throws(ReactorError) {
+        try check(uv_tcp_open(handles.tcp, descriptor))
+        uv_tcp_nodelay(handles.tcp, 1)
+    }
+
+    /// Takes the listener's next connection.
+    func accept(from listener: UnsafeMutablePointer<uv_stream_t>) throws(ReactorError) {
+        try check(uv_accept(listener, handles.stream))
+        uv_tcp_nodelay(handles.tcp, 1)
+    }
+
+    // MARK: Reading
+
+    package func startReading() {
+        guard !isReading, !isClosing, !hasEnded else { return }
+        isReading = true
+        uv_read_start(handles.stream, lendReadBuffer, bytesRead)
+    }
+
+    /// No bytes and no end are reported until reading starts again: this is the back-pressure.
+    package func stopReading() {
+        guard isReading else { return }
+        isReading = false
+        uv_read_stop(handles.stream)
+    }
+
+    fileprivate func received(_ count: Int) {
+        if count > 0 {
+            didReceive(UnsafeMutableRawBufferPointer(rebasing: loop.readBuffer[..<count]))
+        } else if count == Int(UV_EOF.rawValue) {
+            isReading = false
+            hasEnded = true
+            uv_read_stop(handles.stream)
+            didEnd()
+        } else if count < 0 {
+            stopReading()
+            hasFailedWriting = true
+            didFail(ReactorError(code: Int32(truncatingIfNeeded: count)))
+        }
+    }
+
+    // MARK: Writing
+
+    /// Whether everything sent so far is in the kernel's hands.
+    package var isFlushed: Bool { !isWriting && waiting.isEmpty }
+
+    /// Adds a piece to the next `send`. The bytes must stay as they are until then.
+    package func gather(_ bytes: UnsafeRawBufferPointer) {
+        loop.gathered.add(bytes)
+    }
+
+    /// Sends the gathered pieces. The answer says how much the kernel took of them at once; the rest
+    /// was copied and `didFlush` will tell when it is out.
+    @discardableResult
+    package func send() -> SendOutcome {
+        defer { loop.gathered.removeAll() }
+        guard !isClosing, !hasFailedWriting else { return .failed(nothingSent: true) }
+        let total = loop.gathered.byteCount
+        guard total > 0 else { return .sent }
+        if isFlushed {
+            let taken = loop.gathered.withPieces { uv_try_write(handles.stream, $0, $1) }
+            if taken == Int32(total) { return .sent }
+            if taken > 0 {
+                loop.gathered.consume(Int(taken))
+            } else if taken != UV_EAGAIN.rawValue {
+                hasFailedWriting = true
+                return .failed(nothingSent: true)
+            }
+        }
+        for index in 0..<loop.gathered.count { waiting.append(loop.gathered[index]) }
+        flushWaiting()
+        return hasFailedWriting ? .failed(nothingSent: false) : .waiting
+    }
+
+    /// Closes the sending side once everything is out; reading goes on.
+    package func end() {
+        guard !isClosing, !hasFailedWriting else { return }
+        guard isFlushed else {
+            endsAfterFlush = true
+            return
+        }
+        endsAfterFlush = false
+        uv_shutdown(handles.shutdown, handles.stream) { _, _ in }
+    }
+
+    private func flushWaiting() {
+        guard !isWriting, !waiting.isEmpty else { return }
+        swap(&inFlight, &waiting)
+        isWriting = true
+        var piece = uv_buf_t(
+            base: inFlight.mutableBytes.baseAddress?.assumingMemoryBound(to: CChar.self),
+            len: inFlight.count)
+        let result = uv_write(handles.write, handles.stream, &piece, 1, bytesWritten)
+        if result < 0 {
+            isWriting = false
+            hasFailedWriting = true
+        }
+    }
+
+    fileprivate func written(_ status: Int32) {
+        isWriting = false
+        // A burst must not leave its buffer with every connection that once was slow.
+        inFlight = ByteBuffer()
+        guard !isClosing else { return }
+        if status < 0 {
+            hasFailedWriting = true
+            waiting = ByteBuffer()
+            didFail(ReactorError(code: status))
+            return
+        }
+        flushWaiting()
+        guard isFlushed else { return }
+        if endsAfterFlush { end() }
+        didFlush()
+    }
+
+    // MARK: Deadlines
+
+    /// Starts the one deadline that a stream can have; an earlier one is forgotten.
+    package func arm(_ kind: DeadlineKind) {
+        guard !isClosing else { return }
+        loop.deadlines.arm(handles.node, kind, now: loop.now)
+    }
+
+    package func disarm() { loop.deadlines.disarm(handles.node) }
+
+    // MARK: Closing
+
+    /// Closes at once; what was not flushed is lost.
+    package func close() {
+        guard !isClosing else { return }
+        isClosing = true
+        isReading = false
+        disarm()
+        uv_close(handles.handle, handleClosed)
+    }
+
+    /// Closes with a reset, so that the peer cannot take a cut answer for a whole one.
+    package func reset() {
+        guard !isClosing else { return }
+        isClosing = true
+        isReading = false
+        disarm()
+        if uv_tcp_close_reset(handles.tcp, handleClosed) < 0 {
+            uv_close(handles.handle, handleClosed)
+        }
+    }
+
+    /// Whether bytes or an end wait in the kernel unseen (recv(2) with MSG_PEEK): for a connection that
+    /// ought to be silent, a sign that it is of no more use.
+    package var hasUnreadInput: Bool {
+        var descriptor: Int32 = -1
+        guard uv_fileno(handles.handle, &descriptor) == 0 else { return true }
+        var byte: UInt8 = 0
+        let seen = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+        return seen >= 0
+    }
+}
+
+/// What became of a `send`.
+package enum SendOutcome {
+    /// The kernel has it all.
+    case sent
+    /// Some of it waits in the stream; hold back until `didFlush`.
+    case waiting
+    /// The peer is gone. `nothingSent` is true only when not one byte of this send can have left.
+    case failed(nothingSent: Bool)
+}
+
+// MARK: Callbacks
+//
+// SAFETY, for all of them: `data` is the stream, retained by its `init` and released by `handleClosed`,
+// which libuv calls last.
+
+private func lendReadBuffer(
+    _ handle: UnsafeMutablePointer<uv_handle_t>?, _ suggested: Int,
+    _ buffer: UnsafeMutablePointer<uv_buf_t>?
+) {
+    // SAFETY: see above.
+    Unmanaged<ByteStream>.fromOpaque(handle!.pointee.data)._withUnsafeGuaranteedRef { stream in
+        let lent = stream.loop.readBuffer
+        buffer!.pointee.base = lent.baseAddress!.assumingMemoryBound(to: CChar.self)
+        buffer!.pointee.len = lent.count
+    }
+}
+
+private func bytesRead(
+    _ handle: UnsafeMutablePointer<uv_stream_t>?, _ count: Int, _ buffer: UnsafePointer<uv_buf_t>?
+) {
+    // SAFETY: see above.
+    Unmanaged<ByteStream>.fromOpaque(handle!.pointee.data)._withUnsafeGuaranteedRef {
+        $0.received(count)
+    }
+}
+
+private func bytesWritten(_ request: UnsafeMutablePointer<uv_write_t>?, _ status: Int32) {
+    // SAFETY: see above.
+    Unmanaged<ByteStream>.fromOpaque(request!.pointee.data)._withUnsafeGuaranteedRef {
+        $0.written(status)
+    }
+}
+
+private func handleClosed(_ handle: UnsafeMutablePointer<uv_handle_t>?) {
+    // SAFETY: see above; this is the release that balances `init`.
+    let stream = Unmanaged<ByteStream>.fromOpaque(handle!.pointee.data).takeRetainedValue()
+    stream.didClose()
+}
