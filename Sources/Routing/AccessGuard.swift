@@ -1,0 +1,168 @@
+// Who may call: decided from the head alone, before a credential is looked for, a login begun or an
+// upstream contacted. It knows the configuration's lists and trusts no comparison of two things that
+// the caller sent.
+
+package import Bytes
+package import HTTPWire
+
+/// Why a request gets no further.
+package enum AccessRefusal: Hashable, Sendable {
+    /// The target has a fragment, so servers could disagree on where its path ends.
+    case targetInvalid
+    /// CONNECT, which would open a tunnel past every rule, or TRACE, which would send the credential
+    /// back (RFC 9110 sections 9.3.6 and 9.3.8).
+    case methodNotSupported
+    /// The name asked for is not this proxy's: a rebound DNS name, or a client set up wrongly.
+    case hostNotAllowed
+    /// A page of an origin that is not allowed, `null` included.
+    case originNotAllowed
+    /// A browser says that another site caused the request.
+    case crossSite
+    /// The field that the configuration demands is not there.
+    case requiredFieldMissing
+    /// The local secret is missing or wrong.
+    case localSecretRequired
+    /// The client sent a credential of its own, and the route refuses that.
+    case clientCredentialRefused
+    /// Dot segments would take the path out of the route's base path.
+    case pathLeavesRoute
+}
+
+/// The secret that local callers present, and how.
+package struct LocalSecret: Sendable {
+    package let secret: SecretBytes
+    /// The one field that carries it. Nil: Authorization (Bearer, or the password of Basic) or
+    /// X-API-Key, as SDKs send a key.
+    package let field: String?
+
+    package init(secret: SecretBytes, field: String? = nil) {
+        self.secret = secret
+        self.field = field
+    }
+
+    /// The fields that can carry it.
+    package static func carriers(field: String?) -> [String] {
+        field.map { [$0] } ?? ["Authorization", "X-API-Key"]
+    }
+}
+
+/// A field that every request must have, against forged requests from servers on this machine.
+package struct RequiredField: Hashable, Sendable {
+    package let name: String
+    /// Nil: any value.
+    package let value: String?
+
+    package init(name: String, value: String?) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// The rules of one listener.
+package struct AccessGuard: Sendable {
+    /// Names with the port that they are good for as the tag.
+    private let hosts: ByteTable
+    private let origins: ByteTable
+    private let secret: SecretCheck?
+    private let required: (name: FieldName, value: [UInt8]?)?
+    /// The fields that callers send to the proxy itself; `RouteTable` keeps them from the upstream.
+    package let consumedFields: [String]
+
+    /// - Parameters:
+    ///   - port: the listener's. `localhost`, `127.0.0.1` and `[::1]` are allowed with it.
+    ///   - allowedHosts: more names; without a port they are good for the listener's.
+    ///   - allowedOrigins: as browsers write them, `AllowedOrigin`.
+    package init(
+        port: UInt16, allowedHosts: [HostAndPort] = [], allowedOrigins: [AllowedOrigin] = [],
+        localSecret: LocalSecret? = nil, requiredField: RequiredField? = nil
+    ) {
+        let own = ["localhost", "127.0.0.1", "[::1]"].map { (name: $0, port: port) }
+        let more = allowedHosts.map { host in
+            (
+                name: host.host.contains(":") ? "[\(host.host)]" : host.host,
+                port: host.port.flatMap { UInt16($0) } ?? port
+            )
+        }
+        hosts = ByteTable(
+            (own + more).map { .init(key: Array($0.name.utf8), tag: UInt32($0.port), value: 1) })
+        origins = ByteTable(
+            allowedOrigins.flatMap(\.spellings).map { .init(key: Array($0.utf8), value: 1) })
+        secret = localSecret.map(SecretCheck.init)
+        var consumed = localSecret.map { LocalSecret.carriers(field: $0.field) } ?? []
+        if let requiredField, let name = FieldName(requiredField.name) {
+            required = (name, requiredField.value.map { Array($0.utf8) })
+            consumed.append(requiredField.name)
+        } else {
+            precondition(requiredField == nil, "the configuration checks field names")
+            required = nil
+        }
+        consumedFields = consumed
+    }
+
+    /// Nil when the request may go on to its route.
+    package func judge(
+        _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
+    ) -> AccessRefusal? {
+        if head.method == .connect || head.method == .trace { return .methodNotSupported }
+        if head.hasFragment(bytes) { return .targetInvalid }
+        if !isHostAllowed(head, target, bytes) { return .hostNotAllowed }
+        if let refusal = judgeBrowser(head, bytes) { return refusal }
+        if let required, !carries(required.name, required.value, head, bytes) {
+            return .requiredFieldMissing
+        }
+        if let secret, !secret.isPresented(head, bytes) { return .localSecretRequired }
+        return nil
+    }
+
+    /// The authority of an absolute target counts instead of the Host field
+    /// (RFC 9112 section 3.2.2). A request without either is HTTP/1.0 and from no browser.
+    private func isHostAllowed(
+        _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
+    ) -> Bool {
+        let text: UnsafeRawBufferPointer
+        if target.form == .absolute {
+            text = target.authority.bytes(in: bytes)
+        } else if let host = head.value(of: .host, in: bytes) {
+            text = host
+        } else {
+            return head.minorVersion == 0
+        }
+        guard let authority = Authority(text) else { return false }
+        let port = authority.port ?? target.defaultPort
+        return hosts.valueIgnoringCase(authority.host, tag: UInt32(port)) != nil
+    }
+
+    /// Origin first: one that is allowed may come from another site.
+    private func judgeBrowser(
+        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer
+    ) -> AccessRefusal? {
+        guard head.present.intersects([.origin, .secFetchSite]) else { return nil }
+        var hasAllowedOrigin = false
+        for index in 0..<head.fieldCount where head.fields[index].known == .origin {
+            let value = head.fields[index].value.bytes(in: bytes)
+            guard origins.valueIgnoringCase(value, tag: 0) != nil else { return .originNotAllowed }
+            hasAllowedOrigin = true
+        }
+        if hasAllowedOrigin { return nil }
+        for index in 0..<head.fieldCount where head.fields[index].known == .secFetchSite {
+            let value = head.fields[index].value.bytes(in: bytes)
+            guard
+                ASCII.equalsIgnoringCase(value, "none")
+                    || ASCII.equalsIgnoringCase(value, "same-origin")
+            else { return .crossSite }
+        }
+        return nil
+    }
+
+    private func carries(
+        _ name: FieldName, _ value: [UInt8]?, _ head: borrowing MessageHead,
+        _ bytes: UnsafeRawBufferPointer
+    ) -> Bool {
+        for index in 0..<head.fieldCount where name.matches(head.fields[index], bytes) {
+            let sent = head.fields[index].value.bytes(in: bytes)
+            guard let value else { return true }
+            if sent.elementsEqual(value) { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,102 @@
+// Writes the head that goes to the client: the upstream's status and fields, framing and connection
+// made for this client.
+
+package import Bytes
+package import HTTPWire
+
+/// What the client's side of an exchange asks of a response's head.
+package struct ClientTerms {
+    /// The minor version of the client's request.
+    package var minorVersion: UInt8
+    /// Whether the connection to the client ends with this response.
+    package var closes: Bool
+    /// Host and port as the client wrote them, for a rewritten Location; where it is empty such a
+    /// Location becomes a path.
+    package var authority: UnsafeRawBufferPointer
+
+    package init(
+        minorVersion: UInt8 = 1, closes: Bool = false,
+        authority: UnsafeRawBufferPointer = .init(start: nil, count: 0)
+    ) {
+        self.minorVersion = minorVersion
+        self.closes = closes
+        self.authority = authority
+    }
+}
+
+extension HeaderPlan {
+    /// Writes everything but the CR LF that ends the head, and says how the body goes to the client:
+    /// `.untilClose` where the connection must end with it, which the head then announces.
+    ///
+    /// - Parameter framing: how the body comes from the upstream; `.none` for a response to HEAD,
+    ///   whose Content-Length is kept (RFC 9110 section 9.3.2).
+    package func writeResponse(
+        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer, framing: BodyFraming,
+        client: ClientTerms, into output: inout ByteBuffer
+    ) -> BodyFraming {
+        let isInterim = head.status < 200
+        var clientFraming = framing
+        var keepsLength = false
+        var isChunked = false
+        switch framing {
+        case .none:
+            // RFC 9110 section 8.6: never with 1xx and 204.
+            keepsLength = !isInterim && head.status != 204
+        case .length: keepsLength = true
+        case .chunked, .untilClose:
+            isChunked = client.minorVersion > 0
+            clientFraming = isChunked ? .chunked : .untilClose
+        }
+        var closes = client.closes
+        if case .untilClose = clientFraming { closes = true }
+
+        output.reserve(head.length + client.authority.count + 128)
+        writeStatusLine(head, bytes, into: &output)
+        let rewrites = location != nil && head.present.contains(.location)
+        FieldCopy.write(
+            head, bytes, dropping: rewrites ? responseDrops.with(.location, true) : responseDrops,
+            keepsLength: keepsLength, keepsTrailer: isChunked, into: &output)
+        if rewrites { writeLocations(head, bytes, client, into: &output) }
+        if isInterim { return .none }
+        if case .length(let count) = framing, !head.present.contains(.contentLength) {
+            output.append("Content-Length: ")
+            output.append(decimal: count)
+            output.append("\r\n")
+        }
+        if isChunked { output.append("Transfer-Encoding: chunked\r\n") }
+        if closes {
+            output.append("Connection: close\r\n")
+        } else if client.minorVersion == 0 {
+            output.append("Connection: keep-alive\r\n")
+        }
+        return clientFraming
+    }
+
+    private func writeStatusLine(
+        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer,
+        into output: inout ByteBuffer
+    ) {
+        output.append("HTTP/1.1 ")
+        output.append(decimal: UInt64(head.status))
+        output.append(ASCII.space)
+        output.append(head.reason.bytes(in: bytes))
+        output.append("\r\n")
+    }
+
+    private func writeLocations(
+        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer, _ client: ClientTerms,
+        into output: inout ByteBuffer
+    ) {
+        for index in 0..<head.fieldCount {
+            let field = head.fields[index]
+            guard field.known == .location, !field.isNamedByConnection else { continue }
+            let value = field.value.bytes(in: bytes)
+            output.append(field.name.bytes(in: bytes))
+            output.append(": ")
+            if location?.write(value, authority: client.authority, into: &output) != true {
+                output.append(value)
+            }
+            output.append("\r\n")
+        }
+    }
+}

@@ -1,0 +1,158 @@
+// What a route does to a head, compiled at load. Names and values that are kept go out byte for byte
+// and in their order; nothing that frames a message or concerns one connection is copied. The
+// credential's own line is not written here, so this room never holds one.
+
+import Bytes
+package import HTTPWire
+import Vocabulary
+
+/// The edits of one route.
+package final class HeaderPlan: Sendable {
+    /// What a client's head loses; Content-Length and Trailer depend on the message.
+    let requestDrops: FieldNameSet
+    let responseDrops: FieldNameSet
+    /// The upstream's Host line and the fields that the route sets, each with its CR LF.
+    let requestLines: [UInt8]
+    /// How many bytes of the path the route cuts, and what it puts in their place.
+    let prefixCount: Int
+    let basePath: [UInt8]
+    let location: LocationRule?
+    private let hasCredential: Bool
+    private let clientField: ClientFieldPolicy
+    private let credentialField: FieldName?
+
+    init(_ spec: RouteSpec, number: Int, consumedFields: [String]) throws(RouteError) {
+        var drops = FieldNameSet(KnownFieldSet.hopByHop.union([.host, .expect]))
+        drops = drops.with(.trailer, false)
+        for name in consumedFields {
+            drops.insert(try Self.name(name, number))
+        }
+
+        let credential = spec.credential
+        hasCredential = credential != nil
+        clientField = credential?.clientField ?? .keep
+        var own: FieldName?
+        if let credential {
+            let field = try Self.name(credential.field, number)
+            guard !Self.framing.contains(field.known), field.known != .host else {
+                throw .fieldReserved(route: number, name: credential.field)
+            }
+            switch credential.clientField {
+            case .replace, .refuse: drops.insert(field)
+            case .keep:
+                if Self.isListed(field, in: consumedFields) {
+                    throw .keptFieldMayHoldSecret(route: number, name: credential.field)
+                }
+            }
+            own = field
+        }
+        credentialField = own
+
+        for name in spec.removedFields {
+            let field = try Self.name(name, number)
+            guard !Self.framing.contains(field.known), field.known != .host else {
+                throw .fieldReserved(route: number, name: name)
+            }
+            drops.insert(field)
+        }
+
+        guard spec.hostField.map({ HostAndPort($0) != nil }) ?? true else {
+            throw .fieldValueInvalid(route: number, name: "Host")
+        }
+        var lines = Self.line("Host", spec.hostField ?? spec.upstream.origin.authority)
+        for (name, value) in spec.setFields {
+            let field = try Self.name(name, number)
+            guard !Self.unsettable.contains(field.known), field.bytes != own?.bytes,
+                !Self.isListed(field, in: consumedFields)
+            else { throw .fieldReserved(route: number, name: name) }
+            guard FieldValue.isValid(value) else {
+                throw .fieldValueInvalid(route: number, name: name)
+            }
+            drops.insert(field)
+            lines += Self.line(name, value)
+        }
+
+        requestDrops = drops
+        requestLines = lines
+        // An alternative service (RFC 7838) is the upstream's, not that of the origin that the
+        // client asked, and would lead past the proxy.
+        responseDrops = FieldNameSet(KnownFieldSet.hopByHop.union([.altSvc])).with(.trailer, false)
+        prefixCount = PathPrefix.trimmed(spec.path).utf8.count
+        basePath = Array(spec.upstream.basePath.utf8)
+        location = spec.rewritesLocation ? LocationRule(spec) : nil
+    }
+
+    private static let framing: KnownFieldSet = [.contentLength, .transferEncoding]
+    private static let unsettable = KnownFieldSet.hopByHop.union([.host, .contentLength, .expect])
+
+    private static func name(_ text: String, _ number: Int) throws(RouteError) -> FieldName {
+        guard let name = FieldName(text) else {
+            throw .fieldNameInvalid(route: number, name: text)
+        }
+        return name
+    }
+
+    private static func isListed(_ field: FieldName, in names: [String]) -> Bool {
+        names.contains { FieldName($0)?.bytes == field.bytes }
+    }
+
+    private static func line(_ name: String, _ value: String) -> [UInt8] {
+        Array("\(name): \(value)\r\n".utf8)
+    }
+}
+
+/// Whether a request may use its route, and how.
+package enum RouteVerdict: Hashable, Sendable {
+    /// Write it; the credential's line goes behind it only where `withCredential`.
+    case forward(withCredential: Bool)
+    case refuse(AccessRefusal)
+}
+
+extension HeaderPlan {
+    /// Judges what depends on the route. Asked before any credential is looked for.
+    ///
+    /// A CORS preflight goes without the credential, since a browser sends it without any (Fetch
+    /// standard, section 4.8), so it never starts a login or a refresh.
+    package func judge(
+        _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
+    ) -> RouteVerdict {
+        if !basePath.isEmpty, DotSegments.climb(in: rest(of: target, bytes).path) {
+            return .refuse(.pathLeavesRoute)
+        }
+        guard hasCredential else { return .forward(withCredential: false) }
+        switch clientField {
+        case .replace: break
+        case .keep:
+            if carriesCredentialField(head, bytes) { return .forward(withCredential: false) }
+        case .refuse:
+            if carriesCredentialField(head, bytes) { return .refuse(.clientCredentialRefused) }
+        }
+        let isPreflight =
+            head.method == .options && head.present.contains(.origin)
+            && head.present.contains(.accessControlRequestMethod)
+        return .forward(withCredential: !isPreflight)
+    }
+
+    private func carriesCredentialField(
+        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer
+    ) -> Bool {
+        guard let credentialField else { return false }
+        for index in 0..<head.fieldCount where credentialField.matches(head.fields[index], bytes) {
+            return true
+        }
+        return false
+    }
+
+    /// What is left of the target when the route's prefix is cut: the path alone, and with its query.
+    func rest(
+        of target: RequestTarget, _ bytes: UnsafeRawBufferPointer
+    ) -> (path: UnsafeRawBufferPointer, whole: UnsafeRawBufferPointer) {
+        let path = target.pathAlone(bytes)
+        let whole = target.path.bytes(in: bytes)
+        let cut = min(prefixCount, path.count)
+        return (
+            UnsafeRawBufferPointer(rebasing: path[cut...]),
+            UnsafeRawBufferPointer(rebasing: whole[cut...])
+        )
+    }
+}

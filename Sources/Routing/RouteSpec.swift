@@ -1,0 +1,75 @@
+// One route as the configuration describes it, before it is compiled. It holds no rule of its own;
+// RouteTable refuses what cannot be a route.
+
+package import Vocabulary
+
+/// What goes where, with which credential and which changes to the head.
+package struct RouteSpec: Sendable {
+    /// A host name without port, lower-case; nil for requests to any host that may be asked for.
+    package var host: String?
+    /// The prefix that is matched and cut, "/github"; empty or "/" for every path.
+    package var path: String
+    package var upstream: UpstreamURL
+    /// Certificates to trust in place of the system's, PEM.
+    package var caFile: String?
+    /// The value of the Host field that the upstream sees; nil for the upstream's own.
+    package var hostField: String?
+    package var credential: RouteCredential?
+    /// Fields added to each request, the client's of these names dropped.
+    package var setFields: [(name: String, value: String)] = []
+    /// Fields of the client that are dropped.
+    package var removedFields: [String] = []
+    /// Whether a Location that names the upstream is turned into one that names this proxy.
+    package var rewritesLocation = true
+
+    package init(
+        host: String? = nil, path: String = "", upstream: UpstreamURL,
+        credential: RouteCredential? = nil
+    ) {
+        self.host = host
+        self.path = path
+        self.upstream = upstream
+        self.credential = credential
+    }
+}
+
+/// The credential of a route, as far as a head is concerned.
+package struct RouteCredential: Sendable {
+    package var slot: CredentialSlot
+    /// The name of the field that carries it.
+    package var field: String
+    package var clientField: ClientFieldPolicy
+
+    package init(
+        slot: CredentialSlot, field: String = "Authorization",
+        clientField: ClientFieldPolicy = .replace
+    ) {
+        self.slot = slot
+        self.field = field
+        self.clientField = clientField
+    }
+}
+
+/// What becomes of a field of the client's that has the name of the credential's.
+package enum ClientFieldPolicy: String, Sendable {
+    /// It is dropped, in every spelling and however often it occurs, and the credential is sent.
+    case replace
+    /// It is sent and the credential is not; without one the credential is sent.
+    case keep
+    /// The request is refused.
+    case refuse
+}
+
+/// Why a list of routes is no table. Routes are named by their place in the list.
+package enum RouteError: Error, Hashable, Sendable {
+    /// Two routes with one host and prefix: neither is the longer.
+    case overlap(route: Int, with: Int)
+    case hostInvalid(route: Int, host: String)
+    case pathInvalid(route: Int, path: String)
+    case fieldNameInvalid(route: Int, name: String)
+    case fieldValueInvalid(route: Int, name: String)
+    /// The field frames the message, names the host or carries the credential.
+    case fieldReserved(route: Int, name: String)
+    /// The client's field is to be kept although it may hold the local secret.
+    case keptFieldMayHoldSecret(route: Int, name: String)
+}

@@ -1,0 +1,85 @@
+// Finds the route of a request: by host, then by the longest prefix of the path that ends where a
+// segment ends. What a look-up costs depends on the length of the longest prefix, not on the number
+// of routes.
+
+package import HTTPWire
+package import Vocabulary
+
+/// One compiled route.
+package struct Route: Sendable {
+    /// Its place in `RouteTable.upstreams`.
+    package let upstream: Int
+    package let credential: CredentialSlot?
+    package let plan: HeaderPlan
+}
+
+/// Where connections go. Routes with the same origin and trust share one.
+package struct Upstream: Hashable, Sendable {
+    package let origin: Origin
+    /// Certificates to trust in place of the system's, PEM.
+    package let caFile: String?
+}
+
+/// All routes; immutable. A table that exists is valid.
+package struct RouteTable: Sendable {
+    package let routes: [Route]
+    package let upstreams: [Upstream]
+    private let index: RouteIndex
+    private let specs: [RouteSpec]
+    private let consumedFields: [String]
+
+    /// - Parameter consumedFields: fields that are meant for the proxy itself and go no further: the
+    ///   local secret's and the required one (`AccessGuard.consumedFields`).
+    package init(
+        _ specs: [RouteSpec], consumedFields: [String] = []
+    ) throws(RouteError) {
+        var upstreams: [Upstream] = []
+        var places: [Upstream: Int] = [:]
+        var routes: [Route] = []
+        for (number, spec) in specs.enumerated() {
+            let upstream = Upstream(origin: spec.upstream.origin, caFile: spec.caFile)
+            let place = places[upstream] ?? upstreams.count
+            if place == upstreams.count {
+                upstreams.append(upstream)
+                places[upstream] = place
+            }
+            let plan = try HeaderPlan(spec, number: number, consumedFields: consumedFields)
+            routes.append(
+                Route(upstream: place, credential: spec.credential?.slot, plan: plan))
+        }
+        index = try RouteIndex(specs)
+        self.routes = routes
+        self.upstreams = upstreams
+        self.specs = specs
+        self.consumedFields = consumedFields
+    }
+
+    /// An equal table that shares no storage with this one. Each worker takes its own, since a
+    /// reference count that two threads change costs three times as much.
+    package func unshared() -> RouteTable {
+        do {
+            return try RouteTable(specs, consumedFields: consumedFields)
+        } catch {
+            preconditionFailure("the same routes were valid before: \(error)")
+        }
+    }
+
+    /// The route of a request, as an index into `routes`. The host of an absolute target counts,
+    /// else the Host field's.
+    package func match(
+        _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
+    ) -> Int? {
+        let authority =
+            target.form == .absolute
+            ? target.authority.bytes(in: bytes) : head.value(of: .host, in: bytes)
+        let host = authority.flatMap { Authority($0)?.host } ?? .init(start: nil, count: 0)
+        if target.form == .asterisk { return index.wholeServer(host: host) }
+        return match(host: host, path: target.pathAlone(bytes))
+    }
+
+    /// The route for a host without port, in any case, and a raw path without query. An empty path
+    /// is the root's.
+    package func match(host: UnsafeRawBufferPointer, path: UnsafeRawBufferPointer) -> Int? {
+        index.match(host: host, path: path)
+    }
+}
