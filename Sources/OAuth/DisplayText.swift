@@ -1,0 +1,60 @@
+// Makes a text of a server's fit for a terminal, a log line or a page: one line, no control
+// characters, bounded. It does not escape for HTML; whoever writes HTML does.
+
+import Bytes
+import Vocabulary
+
+enum DisplayText {
+    /// The text without control, format and other invisible characters, cut to `lettersMax`.
+    static func clean(_ text: SecretBytes, lettersMax: Int = 300) -> String {
+        clean(text.withBytes { String(decoding: $0, as: UTF8.self) }, lettersMax: lettersMax)
+    }
+
+    static func clean(_ text: String, lettersMax: Int = 300) -> String {
+        var result = ""
+        var letters = 0
+        for scalar in text.unicodeScalars {
+            guard isVisible(scalar) else { continue }
+            guard letters < lettersMax else { return result + "…" }
+            result.unicodeScalars.append(scalar)
+            letters += 1
+        }
+        return result
+    }
+
+    /// The cleaned text with every occurrence of a secret replaced; some servers quote the refused
+    /// token in their error description.
+    static func clean(_ text: SecretBytes, hiding secrets: [SecretBytes]) -> String {
+        var bytes = text.withBytes { Array($0) }
+        defer { bytes.withUnsafeMutableBytes { wipe($0) } }
+        for secret in secrets where secret.count >= hiddenBytesMin {
+            secret.withBytes { hide($0, in: &bytes) }
+        }
+        return clean(String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// Shorter values are no secrets, and hiding them would hide words.
+    private static let hiddenBytesMin = 4
+
+    private static func hide(_ secret: UnsafeRawBufferPointer, in bytes: inout [UInt8]) {
+        var start = 0
+        while start + secret.count <= bytes.count {
+            if bytes[start..<(start + secret.count)].elementsEqual(secret) {
+                let mark = Array("[secret]".utf8)
+                bytes.replaceSubrange(start..<(start + secret.count), with: mark)
+                start += mark.count
+            } else {
+                start += 1
+            }
+        }
+    }
+
+    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator,
+            .paragraphSeparator:
+            false
+        default: true
+        }
+    }
+}

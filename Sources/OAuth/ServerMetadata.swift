@@ -1,0 +1,147 @@
+// A server's own description (RFC 8414; OpenID Connect Discovery 1.0) and where to look for it. The
+// issuer is compared byte by byte and never normalised; a member is judged only when it is used, so a
+// flaw in a feature that nobody uses stops nobody.
+
+package import Vocabulary
+
+/// Why a document or an endpoint in it is not used.
+package enum MetadataError: Error, Hashable, Sendable {
+    case invalidIssuer(String)
+    /// http outside of this machine.
+    case insecureIssuer(String)
+    /// There is no document at this URL; another may have it.
+    case notHere(status: Int)
+    /// The server is in trouble; the same URL may answer later.
+    case unavailable(status: Int)
+    case unreadable
+    /// Both texts are shown, since the difference is often one slash.
+    case issuerMismatch(expected: String, received: String)
+    case missingEndpoint(name: String)
+    case invalidEndpoint(name: String, url: String)
+    case insecureEndpoint(name: String, url: String)
+
+    /// Whether the next of the well-known URLs is worth a try.
+    package var mayBeElsewhere: Bool {
+        switch self {
+        case .notHere, .unavailable, .unreadable, .issuerMismatch: true
+        case .invalidIssuer, .insecureIssuer, .missingEndpoint, .invalidEndpoint,
+            .insecureEndpoint:
+            false
+        }
+    }
+}
+
+/// An authorization server's metadata.
+package struct ServerMetadata: Sendable {
+    /// The endpoints by their names in the document.
+    package enum Endpoint: String, CaseIterable, Sendable {
+        case authorization = "authorization_endpoint"
+        case token = "token_endpoint"
+        case revocation = "revocation_endpoint"
+        case introspection = "introspection_endpoint"
+        case userInfo = "userinfo_endpoint"
+        case endSession = "end_session_endpoint"
+        case deviceAuthorization = "device_authorization_endpoint"
+        case pushedAuthorization = "pushed_authorization_request_endpoint"
+        case registration = "registration_endpoint"
+        case keys = "jwks_uri"
+    }
+
+    package let issuer: String
+    /// The whole document, for keeping and for members that have no name here.
+    package let document: JSONObject
+
+    /// The URLs to try, in this order: inserted for OAuth, inserted for OpenID, appended for OpenID
+    /// (RFC 8414 sections 3.1 and 5; OpenID Connect Discovery section 4.1).
+    package static func wellKnownURLs(for issuer: String) throws(MetadataError) -> [String] {
+        let url = try checkedIssuer(issuer)
+        let base = String(url.textBeforePath)
+        let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        let query = url.query.map { "?" + $0 } ?? ""
+        var urls = ["oauth-authorization-server", "openid-configuration"].map { name in
+            "\(base)/.well-known/\(name)\(path)\(query)"
+        }
+        if !path.isEmpty {
+            urls.append("\(base)\(path)/.well-known/openid-configuration\(query)")
+        }
+        return urls
+    }
+
+    /// The request for one of them.
+    package static func request(_ url: String) -> OutboundRequest {
+        OutboundRequest(.get, url, fields: [.init("Accept", "application/json")])
+    }
+
+    /// - Parameter issuer: the configured one; the document must name the same.
+    package static func read(
+        _ response: InboundResponse, issuer: String
+    ) throws(MetadataError) -> ServerMetadata {
+        switch response.status {
+        case 200: break
+        case 408, 425, 429, 500...: throw .unavailable(status: response.status)
+        default: throw .notHere(status: response.status)
+        }
+        do {
+            let value = try JSONReader.read(response.body, strings: .plain)
+            if let document = value.asObject {
+                return try ServerMetadata(document: document, issuer: issuer)
+            }
+        } catch let error as MetadataError {
+            throw error
+        } catch {}
+        throw .unreadable
+    }
+
+    /// For a document that was kept; the same comparison.
+    package init(document: JSONObject, issuer: String) throws(MetadataError) {
+        _ = try ServerMetadata.checkedIssuer(issuer)
+        guard let received = document["issuer"]?.asString else { throw .unreadable }
+        guard received.isIdentical(to: issuer) else {
+            throw .issuerMismatch(expected: issuer, received: DisplayText.clean(received))
+        }
+        self.issuer = issuer
+        self.document = document
+    }
+
+    /// https, or http where the issuer itself is http on this machine: a public server must not
+    /// point us at a local port.
+    package func url(of endpoint: Endpoint) throws(MetadataError) -> String {
+        let name = endpoint.rawValue
+        guard let text = document[name]?.asString else { throw .missingEndpoint(name: name) }
+        guard let url = try? WebURL(text), url.fragment == nil else {
+            throw .invalidEndpoint(name: name, url: DisplayText.clean(text))
+        }
+        let issuerIsLocal = (try? WebURL(issuer))?.origin.scheme == .http
+        guard url.origin.scheme == .https || (issuerIsLocal && url.isSecure) else {
+            throw .insecureEndpoint(name: name, url: text)
+        }
+        return text
+    }
+
+    package func has(_ endpoint: Endpoint) -> Bool { document[endpoint.rawValue]?.asString != nil }
+
+    /// Nil where the document is silent.
+    package var clientAuthenticationMethods: [String]? {
+        texts("token_endpoint_auth_methods_supported")
+    }
+    package var codeChallengeMethods: [String]? { texts("code_challenge_methods_supported") }
+    package var scopes: [String]? { texts("scopes_supported") }
+    package var grantTypes: [String]? { texts("grant_types_supported") }
+
+    /// RFC 9207 section 3.
+    package var promisesIssuer: Bool {
+        document["authorization_response_iss_parameter_supported"]?.asBool ?? false
+    }
+
+    private func texts(_ name: String) -> [String]? {
+        document[name]?.asArray?.compactMap(\.asString)
+    }
+
+    private static func checkedIssuer(_ issuer: String) throws(MetadataError) -> WebURL {
+        guard let url = try? WebURL(issuer), url.fragment == nil else {
+            throw .invalidIssuer(DisplayText.clean(issuer))
+        }
+        guard url.isSecure else { throw .insecureIssuer(issuer) }
+        return url
+    }
+}

@@ -1,0 +1,147 @@
+// What a failed token request means for the login behind it. The table is data: a status, a body and
+// a code lead to one verdict, and nothing but these verdicts may end a login.
+
+package import Vocabulary
+
+/// A token request that gave no token.
+package struct TokenFailure: Error, Sendable {
+    /// What may be done about it.
+    package enum Verdict: Hashable, Sendable {
+        /// The login is as good as before: try again later, no sooner than the server asks.
+        case transient(retryAfterSeconds: Int64?)
+        /// The grant is refused for good. The store may hold a newer one; else a person must log in.
+        case needsLogin
+        /// The configuration is wrong; the grant is kept and trying again soon is no use.
+        case misconfigured
+        /// One attempt without `scope`; if that fails alike, `misconfigured`.
+        case dropScope
+        /// A person or the provider said no.
+        case denied
+        /// One attempt that answers the challenge in the response's fields, if that is possible.
+        case answerChallenge
+        /// A refusal that no table knows. The grant is kept; a login is needed only once the
+        /// access token has expired and the refusal has come `unfamiliarMax` times in a row.
+        case unfamiliar
+        /// A success that holds no usable token. Kept like a transient failure; during a login it
+        /// ends the attempt.
+        case malformed
+    }
+
+    /// What was seen.
+    package enum Reason: Hashable, Sendable {
+        /// The server's code, cleaned for showing.
+        case code(String)
+        case status
+        case unreadableBody
+        case missingAccessToken
+        case unusableAccessToken
+        case unsupportedTokenType(String)
+        /// No whole answer came.
+        case fetch(FetchError)
+    }
+
+    /// Refusals of an unknown kind in a row that make a login necessary.
+    package static let unfamiliarMax = 5
+
+    package let verdict: Verdict
+    package let reason: Reason
+    /// 0 when no answer came.
+    package let status: Int
+    /// The server's words, cleaned, with every secret of the request hidden.
+    package let explanation: String?
+
+    init(_ verdict: Verdict, _ reason: Reason, status: Int, explanation: String? = nil) {
+        self.verdict = verdict
+        self.reason = reason
+        self.status = status
+        self.explanation = explanation
+    }
+
+    /// No answer says nothing about the login; only a URL that cannot be one is a mistake of ours.
+    package init(_ error: FetchError) {
+        let verdict: Verdict =
+            error == .invalidURL ? .misconfigured : .transient(retryAfterSeconds: nil)
+        self.init(verdict, .fetch(error), status: 0)
+    }
+
+    /// What a code means (RFC 6749 section 5.2; RFC 8707 section 2; RFC 9449 section 8; OpenID
+    /// Connect Core section 3.1.2.6; attestation-based client authentication; GitHub's own).
+    package static let codes: [(code: String, verdict: Verdict)] = [
+        ("invalid_grant", .needsLogin),
+        ("bad_refresh_token", .needsLogin),
+        ("bad_verification_code", .needsLogin),
+        ("login_required", .needsLogin),
+        ("interaction_required", .needsLogin),
+        ("consent_required", .needsLogin),
+        ("account_selection_required", .needsLogin),
+        ("invalid_client", .misconfigured),
+        ("unauthorized_client", .misconfigured),
+        ("unsupported_grant_type", .misconfigured),
+        ("invalid_request", .misconfigured),
+        ("invalid_target", .misconfigured),
+        ("redirect_uri_mismatch", .misconfigured),
+        ("incorrect_client_credentials", .misconfigured),
+        ("invalid_scope", .dropScope),
+        ("access_denied", .denied),
+        ("use_dpop_nonce", .answerChallenge),
+        ("use_attestation_challenge", .answerChallenge),
+        ("temporarily_unavailable", .transient(retryAfterSeconds: nil)),
+        ("server_error", .transient(retryAfterSeconds: nil)),
+        ("slow_down", .transient(retryAfterSeconds: nil)),
+    ]
+
+    /// The verdict on an answer with a code, or, in a readable body, without one.
+    static func verdict(
+        status: Int, code: String?, retryAfterSeconds: Int64?
+    ) -> Verdict {
+        if isTransient(status) { return .transient(retryAfterSeconds: retryAfterSeconds) }
+        guard let code, let row = codes.first(where: { $0.code.isIdentical(to: code) }) else {
+            return .unfamiliar
+        }
+        switch row.verdict {
+        case .transient: return .transient(retryAfterSeconds: retryAfterSeconds)
+        case .needsLogin:
+            // A gateway may quote what it does not mean; only the statuses that RFC 6749 gives to
+            // these codes, and GitHub's 200, end a grant.
+            return [200, 400, 401].contains(status) ? .needsLogin : .unfamiliar
+        case .misconfigured, .dropScope, .denied, .answerChallenge, .unfamiliar, .malformed:
+            return row.verdict
+        }
+    }
+
+    /// The verdict on an answer whose body is neither JSON nor a form. An empty body with one of
+    /// the statuses of RFC 6749 section 5.2 is a refusal without a code, as some servers send it;
+    /// a page is somebody else's answer.
+    static func verdictWithoutBody(
+        status: Int, isEmpty: Bool, retryAfterSeconds: Int64?
+    ) -> Verdict {
+        isEmpty && [400, 401, 403].contains(status)
+            ? .unfamiliar : .transient(retryAfterSeconds: retryAfterSeconds)
+    }
+
+    /// Statuses that speak of the server's state, whatever the body says: 408, 429, all 5xx, and
+    /// redirects, which are never followed.
+    static func isTransient(_ status: Int) -> Bool {
+        status == 408 || status == 429 || status >= 500 || (300..<400).contains(status)
+    }
+}
+
+extension TokenFailure: CustomStringConvertible {
+    /// One line without a secret.
+    package var description: String {
+        let what =
+            switch reason {
+            case .code(let code): "the token endpoint answered \"\(code)\""
+            case .status: "the token endpoint answered with status \(status)"
+            case .unreadableBody:
+                "the token endpoint answered with status \(status) and no readable body"
+            case .missingAccessToken: "the token endpoint's answer holds no access token"
+            case .unusableAccessToken:
+                "the token endpoint's access token holds characters that no header may carry"
+            case .unsupportedTokenType(let type):
+                "the token endpoint gave a token of the unsupported type \"\(type)\""
+            case .fetch(let error): "the token endpoint gave no answer: \(error)"
+            }
+        return explanation.map { "\(what): \($0)" } ?? what
+    }
+}

@@ -1,0 +1,216 @@
+// Reads what a token endpoint answers (RFC 6749 sections 5.1 and 5.2), lenient in form and strict in
+// what becomes a credential. Every string of the body is a secret until it is known not to be one.
+
+package import Bytes
+package import Vocabulary
+
+/// A good answer of a token endpoint.
+package struct TokenResponse: Sendable {
+    /// What was odd about an answer that is used all the same; for the log.
+    package enum Oddity: String, Sendable {
+        case tokenTypeMissing = "token_type is missing, taken for Bearer"
+        case expiresInUnreadable = "expires_in is not a number, taken for unknown"
+        case expiresInPast = "expires_in is not positive, the token counts as expired"
+        case expiresInTooLong = "expires_in is absurdly long, shortened"
+        case refreshTokenUnreadable = "refresh_token is not a string, ignored"
+        case tokenIsNotB64 = "access_token has characters outside of RFC 6750 section 2.1"
+    }
+
+    /// Longer lifetimes are taken for this one, ten years.
+    package static let lifetimeSecondsMax: Int64 = 315_360_000
+
+    /// Only bytes of 0x21...0x7E, at least one: it fits a field's value whole. That is more than
+    /// RFC 6750's b64token, since servers issue tokens with "|" in them.
+    package let accessToken: SecretBytes
+    /// From the answer's arrival on; nil is unknown, 0 is already over.
+    package let expiresInSeconds: Int64?
+    /// Nil means that the old one, if any, stays good (RFC 6749 section 6).
+    package let refreshToken: SecretBytes?
+    package let refreshExpiresInSeconds: Int64?
+    /// Nil means that the old one is kept.
+    package let idToken: SecretBytes?
+    /// The granted scopes; nil means those asked for (RFC 6749 section 5.1).
+    package let scopes: [String]?
+    /// All other members, strings as secrets.
+    package let extras: JSONObject
+    package let oddities: [Oddity]
+
+    /// - Parameter now: the local time, for a Retry-After that names a date.
+    package static func read(
+        _ response: InboundResponse, to request: TokenRequest, now: WallTime
+    ) throws(TokenFailure) -> TokenResponse {
+        let reader = Reader(response: response, secrets: request.secrets, now: now)
+        return try TokenResponse(reader.members(), status: response.status)
+    }
+
+    /// When the access token stops being good, by the local clock; nil is unknown. `exp` of a JWT,
+    /// which the local clock may disagree with, is asked only where `expires_in` is silent.
+    package func expiry(receivedAt: WallTime, fallbackLifetimeSeconds: Int64?) -> WallTime? {
+        if let expiresInSeconds { return receivedAt.advanced(by: expiresInSeconds) }
+        if let expiry = JSONWebToken.expiry(of: accessToken) { return expiry }
+        return fallbackLifetimeSeconds.map(receivedAt.advanced)
+    }
+
+    private init(_ members: JSONObject, status: Int) throws(TokenFailure) {
+        var rest = members
+        var oddities: [Oddity] = []
+        func take(_ name: String) -> JSONValue? {
+            defer { rest[name] = nil }
+            return rest[name].flatMap { $0.isNull ? nil : $0 }
+        }
+        func takeText(_ name: String) -> SecretBytes? {
+            take(name)?.asSecret.flatMap { $0.isEmpty ? nil : $0 }
+        }
+
+        guard let token = takeText("access_token") else {
+            throw TokenFailure(.malformed, .missingAccessToken, status: status)
+        }
+        guard TokenResponse.isUsable(token) else {
+            throw TokenFailure(.malformed, .unusableAccessToken, status: status)
+        }
+        if !TokenResponse.isB64Token(token) { oddities.append(.tokenIsNotB64) }
+        accessToken = token
+
+        if let type = takeText("token_type") {
+            let name = DisplayText.clean(type, lettersMax: 32)
+            guard name.lowercased() == "bearer" else {
+                throw TokenFailure(.malformed, .unsupportedTokenType(name), status: status)
+            }
+        } else {
+            oddities.append(.tokenTypeMissing)
+        }
+        expiresInSeconds = TokenResponse.lifetime(take("expires_in"), &oddities)
+        let refreshLifetime = take("refresh_token_expires_in") ?? take("refresh_expires_in")
+        var ignored: [Oddity] = []
+        refreshExpiresInSeconds = TokenResponse.lifetime(refreshLifetime, &ignored)
+
+        let refresh = take("refresh_token")
+        if let refresh, refresh.asSecret == nil { oddities.append(.refreshTokenUnreadable) }
+        refreshToken = refresh?.asSecret.flatMap { $0.isEmpty ? nil : $0 }
+        idToken = takeText("id_token")
+        scopes = takeText("scope").map { text in
+            DisplayText.clean(text, lettersMax: 8192)
+                .split { $0 == " " || $0 == "," }.map(String.init)
+        }
+        extras = rest
+        self.oddities = oddities
+    }
+
+    // MARK: Members
+
+    /// A number or a numeric string of seconds.
+    private static func lifetime(_ value: JSONValue?, _ oddities: inout [Oddity]) -> Int64? {
+        guard let value else { return nil }
+        let seconds: Int64
+        if let number = value.asNumber {
+            seconds = number.truncated
+        } else if let text = value.asRevealedString, let number = numeric(text) {
+            seconds = number
+        } else {
+            oddities.append(.expiresInUnreadable)
+            return nil
+        }
+        if seconds <= 0 { oddities.append(.expiresInPast) }
+        if seconds > lifetimeSecondsMax { oddities.append(.expiresInTooLong) }
+        return min(max(seconds, 0), lifetimeSecondsMax)
+    }
+
+    private static func numeric(_ text: String) -> Int64? {
+        guard text.utf8.count <= 64, let value = try? JSONReader.read(text: text) else {
+            return nil
+        }
+        return value.asNumber?.truncated
+    }
+
+    private static func isUsable(_ token: SecretBytes) -> Bool {
+        token.withBytes { $0.allSatisfy { (0x21...0x7E).contains($0) } }
+    }
+
+    /// `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`
+    private static func isB64Token(_ token: SecretBytes) -> Bool {
+        token.withBytes { bytes in
+            let end = bytes.lastIndex { $0 != ASCII.equals } ?? -1
+            return end >= 0
+                && bytes[...end].allSatisfy { byte in
+                    (byte | 0x20) &- 0x61 < 26 || ASCII.isDigit(byte)
+                        || "-._~+/".utf8.contains(byte)
+                }
+        }
+    }
+}
+
+/// From a response to the members of a success, or to a failure.
+private struct Reader {
+    let response: InboundResponse
+    let secrets: [SecretBytes]
+    let now: WallTime
+
+    func members() throws(TokenFailure) -> JSONObject {
+        let status = response.status
+        let body = document()
+        if TokenFailure.isTransient(status) {
+            throw failure(.transient(retryAfterSeconds: retryAfter), body)
+        }
+        guard let body else {
+            let verdict = TokenFailure.verdictWithoutBody(
+                status: status, isEmpty: response.body.isEmpty, retryAfterSeconds: retryAfter)
+            throw TokenFailure(verdict, .unreadableBody, status: status)
+        }
+        // `error` counts before `access_token`, whatever the status.
+        let code = code(in: body)
+        let isSuccess = (200..<300).contains(status)
+        guard isSuccess, code == nil, !hasErrorObject(body) else {
+            let verdict = TokenFailure.verdict(
+                status: status, code: code, retryAfterSeconds: retryAfter)
+            throw failure(verdict, body)
+        }
+        return body
+    }
+
+    private func failure(_ verdict: TokenFailure.Verdict, _ body: JSONObject?) -> TokenFailure {
+        let description = body?["error_description"]?.asSecret ?? body?["message"]?.asSecret
+        return TokenFailure(
+            verdict, body.flatMap(code).map { .code($0) } ?? .status, status: response.status,
+            explanation: description.map { DisplayText.clean($0, hiding: secrets) })
+    }
+
+    /// Cleaned, secrets hidden: a code is shown.
+    private func code(in body: JSONObject) -> String? {
+        guard let code = body["error"]?.asSecret, !code.isEmpty else { return nil }
+        return DisplayText.clean(code, hiding: secrets)
+    }
+
+    /// Some APIs put an object or a number there; it is a failure without a code that we know.
+    private func hasErrorObject(_ body: JSONObject) -> Bool {
+        switch body["error"] {
+        case .object, .array, .number, .bool(true): true
+        case .none, .null, .bool(false), .string, .secret: false
+        }
+    }
+
+    private var retryAfter: Int64? {
+        response.field("retry-after").flatMap { RetryAfter.seconds($0, now: now) }
+    }
+
+    /// By media type; what is neither JSON nor a form by name is guessed from its first byte.
+    private func document() -> JSONObject? {
+        let type = response.field("content-type") ?? ""
+        let name = type.prefix { $0 != ";" }.lowercased().filter { !$0.isWhitespace }
+        if name == "application/x-www-form-urlencoded" { return json() ?? form() }
+        if name == "application/json" || name.hasSuffix("+json") { return json() }
+        return json() ?? form()
+    }
+
+    private func json() -> JSONObject? {
+        (try? JSONReader.read(response.body, strings: .secret))?.asObject
+    }
+
+    /// A form counts only when it holds one of the members that we look for: nearly every text
+    /// is a form.
+    private func form() -> JSONObject? {
+        guard let parameters = try? response.body.withBytes({ try FormEncoding.read($0) }),
+            parameters.contains(where: { $0.name == "access_token" || $0.name == "error" })
+        else { return nil }
+        return JSONObject(parameters.map { .init(name: $0.name, value: .secret($0.value)) })
+    }
+}
