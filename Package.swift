@@ -120,6 +120,6 @@ let package = Package(
         tests("proxy", of: ["proxy", "Vocabulary"]),
         tests("Architecture", of: []),
         tests("Transcripts", of: ["Support"]),
-        tests("EndToEnd", of: ["Bytes", "Vocabulary", "Support"]),
+        tests("EndToEnd", of: ["Bytes", "Crypto", "Support"]),
     ],
 )
