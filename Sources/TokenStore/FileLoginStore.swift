@@ -1,0 +1,122 @@
+// The logins of one user: one file per credential in the state directory. It keeps bytes whole and
+// to ourselves, across processes and crashes; what a login means and when it dies is AuthCore's.
+
+import Bytes
+package import Vocabulary
+
+/// The logins below one directory. A value: it holds nothing open between calls.
+package struct FileLoginStore: Sendable {
+    /// Longer than a token request may take, since a lock is held for that long.
+    package static let lockTimeoutMilliseconds: UInt64 = 90_000
+
+    package let directory: String
+    let calls: FileCalls
+    let disk = Disk()
+    private let time: any TimeSource
+
+    /// Touches nothing yet; the directory is made by the first write.
+    package init(
+        directory: String, time: any TimeSource = SystemTime(), calls: FileCalls = .system
+    ) {
+        self.directory = directory
+        self.time = time
+        self.calls = calls
+    }
+
+    /// The login as it is on disk, or nil. Needs no lock: files are replaced whole.
+    package func load(_ id: CredentialID) async throws(StoreError) -> Login? {
+        try await disk.perform { () throws(StoreError) in
+            guard let directory = try open() else { return nil }
+            return try directory.login(id)
+        }
+    }
+
+    /// Changes whenever the login is replaced or removed; nil while there is none. Cheap enough to
+    /// be asked every second.
+    package func stamp(_ id: CredentialID) async -> FileStamp? {
+        let path = path(of: id)
+        return try? await disk.perform { () throws(StoreError) in FileStamp(path: path) }
+    }
+
+    /// The credentials that have a record, readable or not, by name.
+    package func list() async throws(StoreError) -> [CredentialID] {
+        try await disk.perform { () throws(StoreError) in
+            guard let directory = try open() else { return [] }
+            let names = try directory.names { $0.hasSuffix(".json") }
+            return names.compactMap { CredentialID(String($0.dropLast(5))) }
+                .sorted { $0.name < $1.name }
+        }
+    }
+
+    package func path(of id: CredentialID) -> String { directory + "/" + id.recordName }
+
+    /// Waits for the lock of one credential. Everything that reads a login in order to replace it
+    /// happens between this and the end of the value's life: read, refresh, save.
+    package func lock(
+        _ id: CredentialID, timeoutMilliseconds: UInt64 = lockTimeoutMilliseconds
+    ) async throws(StoreError) -> HeldLogin {
+        let deadline = time.bootTime().advanced(byMilliseconds: timeoutMilliseconds)
+        var pause: UInt64 = 1
+        while true {
+            let held = try await disk.perform { () throws(StoreError) in try attempt(id) }
+            if let held { return held }
+            guard time.bootTime() < deadline else {
+                throw .busy(path: directory + "/" + id.lockName)
+            }
+            do {
+                try await time.sleep(milliseconds: pause)
+            } catch {
+                throw .cancelled
+            }
+            pause = min(pause * 2, 50)
+        }
+    }
+
+    /// Replaces a login outside any refresh, as an import does.
+    @discardableResult
+    package func save(_ login: Login, _ id: CredentialID) async throws(StoreError) -> Login {
+        let held = try await lock(id)
+        defer { held.release() }
+        return try await held.save(login)
+    }
+
+    /// Forgets a login: nothing secret of it stays in the directory, except what was set aside as
+    /// damaged.
+    package func remove(_ id: CredentialID) async throws(StoreError) {
+        let held = try await lock(id)
+        defer { held.release() }
+        try await held.remove()
+    }
+
+    private func attempt(_ id: CredentialID) throws(StoreError) -> HeldLogin? {
+        guard let directory = try StateDirectory.open(directory, creating: true, calls: calls)
+        else { throw .failed(path: directory, operation: "opening", code: 2) }
+        switch try StoreLock.attempt(id.lockName, in: directory) {
+        case .heldByAnother: return nil
+        case .held(let lock):
+            let held = HeldLogin(id, directory: directory, lock: lock, disk: disk, time: time)
+            try held.recoverBlocking()
+            return held
+        }
+    }
+
+    func open(creating: Bool = false) throws(StoreError) -> StateDirectory? {
+        try StateDirectory.open(directory, creating: creating, calls: calls)
+    }
+}
+
+extension CredentialID {
+    var recordName: String { name + ".json" }
+    var lockName: String { name + ".lock" }
+}
+
+extension StateDirectory {
+    func login(_ id: CredentialID) throws(StoreError) -> Login? {
+        try login(file: id.recordName)
+    }
+
+    func login(file name: String) throws(StoreError) -> Login? {
+        guard let bytes = try read(name, bytesMax: Login.bytesMax) else { return nil }
+        return try Login(bytes, path: path(of: name))
+    }
+}

@@ -1,0 +1,178 @@
+// What is known of one login, and its form on disk. The form is JSON with a version; members that
+// this release does not know are kept and written back, and a later version is refused.
+
+package import Bytes
+package import Vocabulary
+
+/// One credential's tokens and where they came from.
+package struct Login: Sendable {
+    /// Why the grant is known to be dead. The tokens stay until a new login works.
+    package struct Rejection: Hashable, Sendable {
+        /// The provider's `error` code.
+        package var code: String
+        package var at: WallTime
+
+        package init(code: String, at: WallTime) {
+            self.code = code
+            self.at = at
+        }
+    }
+
+    /// Counted by the store, one more with each save.
+    package internal(set) var generation: Generation
+    package var issuer: String?
+    package var clientID: String
+    package var accessToken: SecretBytes?
+    package var tokenType: String
+    package var obtainedAt: WallTime
+    /// Nil where nothing told; then it is good until a 401.
+    package var expiresAt: WallTime?
+    package var refreshToken: SecretBytes?
+    package var idToken: SecretBytes?
+    /// The scope that was granted, as the provider wrote it.
+    package var scope: String?
+    package var rejection: Rejection?
+    /// Members of the token response that nobody here understands (RFC 6749 section 5.1).
+    package var extras: JSONObject
+    /// Members of the record that a later release of the same version may have written.
+    var unknown: JSONObject
+
+    package init(clientID: String, obtainedAt: WallTime) {
+        generation = .none
+        issuer = nil
+        self.clientID = clientID
+        accessToken = nil
+        tokenType = "Bearer"
+        self.obtainedAt = obtainedAt
+        expiresAt = nil
+        refreshToken = nil
+        idToken = nil
+        scope = nil
+        rejection = nil
+        extras = JSONObject()
+        unknown = JSONObject()
+    }
+}
+
+extension Login {
+    static let version: Int64 = 1
+    /// Far above what providers send; a larger file is not ours.
+    static let bytesMax = 1 << 20
+
+    private enum Member: String, CaseIterable {
+        case version, generation, issuer, scope, rejected, extras
+        case clientID = "client_id"
+        case accessToken = "access_token"
+        case tokenType = "token_type"
+        case obtainedAt = "obtained_at"
+        case expiresAt = "expires_at"
+        case refreshToken = "refresh_token"
+        case idToken = "id_token"
+    }
+
+    /// Reads a record; `path` is for the error only.
+    package init(_ bytes: SecretBytes, path: String) throws(StoreError) {
+        guard !bytes.isEmpty else { throw .damaged(path: path, .empty) }
+        var record: JSONObject
+        do {
+            guard let object = try JSONReader.read(bytes, strings: .secret).asObject else {
+                throw StoreError.damaged(path: path, .notJSON(atByte: nil))
+            }
+            record = object
+        } catch {
+            throw .damaged(path: path, .notJSON(atByte: (error as? JSONError)?.offset))
+        }
+        func take(_ member: Member) -> JSONValue? {
+            defer { record[member.rawValue] = nil }
+            guard let value = record[member.rawValue], !value.isNull else { return nil }
+            return value
+        }
+        /// A member that may be absent but not of another kind.
+        func take<Value>(
+            _ member: Member, as kind: (JSONValue) -> Value?
+        ) throws(StoreError) -> Value? {
+            guard let value = take(member) else { return nil }
+            guard let value = kind(value) else {
+                throw .damaged(path: path, .member(member.rawValue))
+            }
+            return value
+        }
+        func need<Value>(
+            _ member: Member, as kind: (JSONValue) -> Value?
+        ) throws(StoreError) -> Value {
+            guard let value = try take(member, as: kind) else {
+                throw .damaged(path: path, .member(member.rawValue))
+            }
+            return value
+        }
+        let integer: (JSONValue) -> Int64? = { $0.asNumber?.asInteger }
+        let text: (JSONValue) -> String? = { $0.asRevealedString }
+        let secret: (JSONValue) -> SecretBytes? = { $0.asSecret.flatMap { $0.isEmpty ? nil : $0 } }
+
+        let version = try need(.version, as: integer)
+        guard version <= Self.version else { throw .newerVersion(path: path, version: version) }
+        guard version > 0 else { throw .damaged(path: path, .member(Member.version.rawValue)) }
+        generation = Generation(
+            try need(.generation, as: { integer($0).flatMap { UInt64(exactly: $0) } }))
+        issuer = try take(.issuer, as: text)
+        clientID = try need(.clientID, as: text)
+        accessToken = try take(.accessToken, as: secret)
+        tokenType = try take(.tokenType, as: text) ?? "Bearer"
+        obtainedAt = WallTime(seconds: try need(.obtainedAt, as: integer))
+        expiresAt = try take(.expiresAt, as: integer).map { WallTime(seconds: $0) }
+        refreshToken = try take(.refreshToken, as: secret)
+        idToken = try take(.idToken, as: secret)
+        scope = try take(.scope, as: text)
+        rejection = try take(.rejected, as: { Rejection($0) })
+        extras = try take(.extras, as: { $0.asObject }) ?? JSONObject()
+        unknown = record
+    }
+
+    /// The record as it is written.
+    package var document: JSONValue {
+        var record = JSONObject()
+        func put(_ member: Member, _ value: JSONValue?) { record[member.rawValue] = value }
+        put(.version, .number(JSONNumber(Self.version)))
+        put(.generation, .number(JSONNumber(Int64(clamping: generation.count))))
+        put(.issuer, issuer.map { .string($0) })
+        put(.clientID, .string(clientID))
+        put(.accessToken, accessToken.map { .secret($0) })
+        put(.tokenType, .string(tokenType))
+        put(.obtainedAt, .number(JSONNumber(obtainedAt.seconds)))
+        put(.expiresAt, expiresAt.map { .number(JSONNumber($0.seconds)) })
+        put(.refreshToken, refreshToken.map { .secret($0) })
+        put(.idToken, idToken.map { .secret($0) })
+        put(.scope, scope.map { .string($0) })
+        put(.rejected, rejection?.document)
+        if !extras.members.isEmpty { put(.extras, .object(extras)) }
+        for member in unknown.members where record[member.name] == nil {
+            record[member.name] = member.value
+        }
+        return .object(record)
+    }
+}
+
+extension Login.Rejection {
+    fileprivate init?(_ value: JSONValue) {
+        guard let object = value.asObject, let code = object["code"]?.asRevealedString,
+            let at = object["at"]?.asNumber?.asInteger
+        else { return nil }
+        self.init(code: code, at: WallTime(seconds: at))
+    }
+
+    fileprivate var document: JSONValue {
+        ["code": .string(code), "at": .number(JSONNumber(at.seconds))]
+    }
+}
+
+extension JSONError {
+    /// Where the document went wrong, where that is one place.
+    fileprivate var offset: Int? {
+        switch self {
+        case .unexpectedByte(let offset), .invalidUTF8(let offset), .invalidEscape(let offset),
+            .repeatedName(let offset), .trailingBytes(let offset):
+            offset
+        case .empty, .tooLarge, .tooDeep, .tooManyValues, .endsEarly: nil
+        }
+    }
+}
