@@ -7,8 +7,6 @@ package import HTTPWire
 
 /// Why a request gets no further.
 package enum AccessRefusal: Hashable, Sendable {
-    /// The target has a fragment, so servers could disagree on where its path ends.
-    case targetInvalid
     /// CONNECT, which would open a tunnel past every rule, or TRACE, which would send the credential
     /// back (RFC 9110 sections 9.3.6 and 9.3.8).
     case methodNotSupported
@@ -104,7 +102,6 @@ package struct AccessGuard: Sendable {
         _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
     ) -> AccessRefusal? {
         if head.method == .connect || head.method == .trace { return .methodNotSupported }
-        if head.hasFragment(bytes) { return .targetInvalid }
         if !isHostAllowed(head, target, bytes) { return .hostNotAllowed }
         if let refusal = judgeBrowser(head, bytes) { return refusal }
         if let required, !carries(required.name, required.value, head, bytes) {

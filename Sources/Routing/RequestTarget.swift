@@ -24,14 +24,3 @@ extension RequestTarget {
     /// The port that an authority without one means: https differs from http by one letter.
     var defaultPort: UInt16 { scheme.count == 5 ? 443 : 80 }
 }
-
-extension MessageHead {
-    /// Whether the target has a fragment, which no request may have (RFC 9112 section 3.2) and which
-    /// servers cut off in different places.
-    @inline(__always)
-    func hasFragment(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let whole = target.bytes(in: bytes)
-        guard let base = whole.baseAddress else { return false }
-        return memchr(base, 0x23, whole.count) != nil
-    }
-}
