@@ -1,24 +1,25 @@
 // ASCII bytes by name, and the few comparisons that protocols make with them. Nothing here knows
 // Unicode: bytes from 0x80 up compare as themselves.
 
-/// Bytes that the wire formats name.
+/// Bytes that the wire formats name. Computed, since a stored constant of another room costs a call.
+@usableFromInline
 package enum ASCII {
-    package static let tab: UInt8 = 0x09
-    package static let lineFeed: UInt8 = 0x0A
-    package static let carriageReturn: UInt8 = 0x0D
-    package static let space: UInt8 = 0x20
-    package static let quote: UInt8 = 0x22
-    package static let percent: UInt8 = 0x25
-    package static let plus: UInt8 = 0x2B
-    package static let comma: UInt8 = 0x2C
-    package static let hyphen: UInt8 = 0x2D
-    package static let dot: UInt8 = 0x2E
-    package static let slash: UInt8 = 0x2F
-    package static let zero: UInt8 = 0x30
-    package static let colon: UInt8 = 0x3A
-    package static let semicolon: UInt8 = 0x3B
-    package static let equals: UInt8 = 0x3D
-    package static let question: UInt8 = 0x3F
+    @inlinable package static var tab: UInt8 { 0x09 }
+    @inlinable package static var lineFeed: UInt8 { 0x0A }
+    @inlinable package static var carriageReturn: UInt8 { 0x0D }
+    @inlinable package static var space: UInt8 { 0x20 }
+    @inlinable package static var quote: UInt8 { 0x22 }
+    @inlinable package static var percent: UInt8 { 0x25 }
+    @inlinable package static var plus: UInt8 { 0x2B }
+    @inlinable package static var comma: UInt8 { 0x2C }
+    @inlinable package static var hyphen: UInt8 { 0x2D }
+    @inlinable package static var dot: UInt8 { 0x2E }
+    @inlinable package static var slash: UInt8 { 0x2F }
+    @inlinable package static var zero: UInt8 { 0x30 }
+    @inlinable package static var colon: UInt8 { 0x3A }
+    @inlinable package static var semicolon: UInt8 { 0x3B }
+    @inlinable package static var equals: UInt8 { 0x3D }
+    @inlinable package static var question: UInt8 { 0x3F }
 
     /// The lower-case form of an ASCII letter; any other byte as it is.
     @inlinable

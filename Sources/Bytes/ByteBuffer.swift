@@ -2,6 +2,7 @@
 // rooms costs several times what it does per byte. It sets no limit: whoever fills it does.
 
 /// Bytes in order; appended at the end, consumed from the front.
+@usableFromInline
 @frozen
 package struct ByteBuffer: ~Copyable {
     @usableFromInline package var base: UnsafeMutableRawPointer

@@ -4,6 +4,7 @@
 import Bytes
 
 /// Where a body ends.
+@usableFromInline
 @frozen
 package enum BodyFraming: Hashable, Sendable {
     case none

@@ -18,14 +18,15 @@ package struct BodyLimits: Hashable, Sendable {
 }
 
 /// What one call found.
+@usableFromInline
 @frozen
 package struct BodyStep: Hashable, Sendable {
     /// Where the decoded data lies now; possibly empty.
-    package var data: Range<Int>
+    @usableFromInline package var data: Range<Int>
     /// The bytes that belong to this body; what follows them is the next message. Less than all only
     /// when the body is finished.
-    package var consumed: Int
-    package var isFinished: Bool
+    @usableFromInline package var consumed: Int
+    @usableFromInline package var isFinished: Bool
 }
 
 /// Reads one body after the other; `start` begins the next without an allocation.

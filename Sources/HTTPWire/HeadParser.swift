@@ -20,6 +20,7 @@ package struct HeadLimits: Hashable, Sendable {
 }
 
 /// What came of the bytes so far.
+@usableFromInline
 @frozen
 package enum HeadOutcome: Hashable, Sendable {
     /// No error yet, but no whole head either.

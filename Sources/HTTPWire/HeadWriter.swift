@@ -6,7 +6,6 @@ package import Bytes
 /// The pieces of an HTTP/1.1 message, in the order in which they are written.
 package enum HeadWriter {
     /// `method SP target SP HTTP/1.1` CR LF.
-    @inlinable
     package static func appendRequestLine(
         method: UnsafeRawBufferPointer, target: UnsafeRawBufferPointer,
         into output: inout ByteBuffer
@@ -20,7 +19,6 @@ package enum HeadWriter {
 
     /// `HTTP/1.1 SP status SP reason` CR LF; an HTTP/1.1 sender says so to HTTP/1.0 clients as well
     /// (RFC 9110 section 2.5). The status has three digits.
-    @inlinable
     package static func appendStatusLine(
         _ status: Int, reason: UnsafeRawBufferPointer, into output: inout ByteBuffer
     ) {
@@ -42,7 +40,6 @@ package enum HeadWriter {
     }
 
     /// `name: value` CR LF.
-    @inlinable
     package static func appendField(
         _ name: StaticString, _ value: UnsafeRawBufferPointer, into output: inout ByteBuffer
     ) {
@@ -53,7 +50,6 @@ package enum HeadWriter {
     }
 
     /// `name: value` CR LF for a value that is known beforehand.
-    @inlinable
     package static func appendField(
         _ name: StaticString, _ value: StaticString, into output: inout ByteBuffer
     ) {
@@ -64,7 +60,6 @@ package enum HeadWriter {
     }
 
     /// A field as it came, with its line made tight.
-    @inlinable
     package static func appendField(
         _ field: HeadField, in bytes: UnsafeRawBufferPointer, into output: inout ByteBuffer
     ) {
@@ -80,7 +75,6 @@ package enum HeadWriter {
 
     /// The field that tells the framing of a body; nothing where the body has none or ends with the
     /// connection.
-    @inlinable
     package static func appendFraming(_ framing: BodyFraming, into output: inout ByteBuffer) {
         switch framing {
         case .none, .untilClose: break
@@ -93,13 +87,11 @@ package enum HeadWriter {
     }
 
     /// The empty line that ends a head.
-    @inlinable
     package static func appendEnd(into output: inout ByteBuffer) {
         output.append("\r\n")
     }
 
     /// The size line of a chunk. A chunk of size 0 would end the body: it must not be written.
-    @inlinable
     package static func appendChunkHead(size: Int, into output: inout ByteBuffer) {
         precondition(size > 0, "a chunk of size 0 ends the body")
         output.append(hexadecimal: UInt64(truncatingIfNeeded: size))
@@ -107,13 +99,11 @@ package enum HeadWriter {
     }
 
     /// The line end behind the data of a chunk.
-    @inlinable
     package static func appendChunkEnd(into output: inout ByteBuffer) {
         output.append("\r\n")
     }
 
     /// The last chunk with the trailer section; `trailers` are whole lines (`BodyReader.trailers`).
-    @inlinable
     package static func appendLastChunk(
         trailers: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
         into output: inout ByteBuffer

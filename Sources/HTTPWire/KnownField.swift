@@ -2,6 +2,7 @@
 // knows names, not what they mean to anyone.
 
 /// A field name that some rule speaks of; every other name is `other`.
+@usableFromInline
 @frozen
 package enum KnownField: UInt8, CaseIterable, Sendable {
     case other = 0
@@ -94,9 +95,10 @@ extension KnownField {
 }
 
 /// A set of known fields. `other` is never a member.
+@usableFromInline
 @frozen
 package struct KnownFieldSet: Hashable, Sendable, ExpressibleByArrayLiteral {
-    package var mask: UInt64
+    @usableFromInline package var mask: UInt64
 
     @inlinable
     package init(mask: UInt64) { self.mask = mask }

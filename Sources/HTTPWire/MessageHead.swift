@@ -2,10 +2,11 @@
 // no bytes: the same table serves one message after the other, so a parse allocates nothing.
 
 /// A run of bytes inside the buffer that was parsed; it means nothing without that buffer.
+@usableFromInline
 @frozen
 package struct ByteRange: Hashable, Sendable {
-    package var start: UInt32
-    package var count: UInt32
+    @usableFromInline package var start: UInt32
+    @usableFromInline package var count: UInt32
 
     @inlinable
     package init(start: Int, end: Int) {
@@ -13,7 +14,7 @@ package struct ByteRange: Hashable, Sendable {
         count = UInt32(truncatingIfNeeded: end &- start)
     }
 
-    package static let empty = ByteRange(start: 0, end: 0)
+    @inlinable package static var empty: ByteRange { ByteRange(start: 0, end: 0) }
 
     @inlinable package var isEmpty: Bool { count == 0 }
     /// The offset of the byte behind the last.
@@ -29,15 +30,16 @@ package struct ByteRange: Hashable, Sendable {
 }
 
 /// One field line. The value is without the white space around it.
+@usableFromInline
 @frozen
 package struct HeadField: Sendable {
-    package var name: ByteRange
-    package var value: ByteRange
-    package var known: KnownField
+    @usableFromInline package var name: ByteRange
+    @usableFromInline package var value: ByteRange
+    @usableFromInline package var known: KnownField
     /// A Connection field of the same head names it, so it ends here (RFC 9110 section 7.6.1).
-    package var isNamedByConnection: Bool
+    @usableFromInline package var isNamedByConnection: Bool
     /// The line is exactly `name: value` CR LF, so that it can be copied as it stands.
-    package var isTight: Bool
+    @usableFromInline package var isTight: Bool
 
     /// The whole line with its CR LF; only where `isTight`.
     @inlinable
@@ -45,45 +47,47 @@ package struct HeadField: Sendable {
 }
 
 /// What the Connection fields of a head ask for.
+@usableFromInline
 @frozen
 package struct ConnectionOptions: OptionSet, Hashable, Sendable {
-    package let rawValue: UInt8
+    @usableFromInline package let rawValue: UInt8
 
     @inlinable
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    package static var close: ConnectionOptions { ConnectionOptions(rawValue: 1) }
-    package static var keepAlive: ConnectionOptions { ConnectionOptions(rawValue: 2) }
-    package static var upgrade: ConnectionOptions { ConnectionOptions(rawValue: 4) }
+    @inlinable package static var close: ConnectionOptions { ConnectionOptions(rawValue: 1) }
+    @inlinable package static var keepAlive: ConnectionOptions { ConnectionOptions(rawValue: 2) }
+    @inlinable package static var upgrade: ConnectionOptions { ConnectionOptions(rawValue: 4) }
 }
 
 /// A parsed head. Filled by `HeadParser`; every range refers to the bytes given to it last.
+@usableFromInline
 @frozen
 package struct MessageHead: ~Copyable {
     /// In order of arrival; `fieldCount` of them are filled.
-    package let fields: UnsafeMutablePointer<HeadField>
-    package let fieldsMax: Int
-    package var fieldCount = 0
+    @usableFromInline package let fields: UnsafeMutablePointer<HeadField>
+    @usableFromInline package let fieldsMax: Int
+    @usableFromInline package var fieldCount = 0
 
     /// Requests: the method, by number where it is a common one, and its bytes.
-    package var method = Method.other
-    package var methodBytes = ByteRange.empty
+    @usableFromInline package var method = Method.other
+    @usableFromInline package var methodBytes = ByteRange.empty
     /// Requests: the target as it came; bytes 0x21 to 0x7E only.
-    package var target = ByteRange.empty
+    @usableFromInline package var target = ByteRange.empty
     /// 0 for HTTP/1.0, 1 for HTTP/1.1 and any later 1.x (RFC 9110 section 2.5).
-    package var minorVersion: UInt8 = 1
+    @usableFromInline package var minorVersion: UInt8 = 1
     /// Responses: 100 to 999.
-    package var status = 0
+    @usableFromInline package var status = 0
     /// Responses: what stands behind the status, often nothing.
-    package var reason = ByteRange.empty
+    @usableFromInline package var reason = ByteRange.empty
     /// The bytes of the whole head: an empty line before it, and the empty line that ends it,
     /// included.
-    package var length = 0
+    @usableFromInline package var length = 0
 
     /// The known fields that occur, and those that occur more than once.
-    package var present = KnownFieldSet(mask: 0)
-    package var repeated = KnownFieldSet(mask: 0)
-    package var connection: ConnectionOptions = []
+    @usableFromInline package var present = KnownFieldSet(mask: 0)
+    @usableFromInline package var repeated = KnownFieldSet(mask: 0)
+    @usableFromInline package var connection: ConnectionOptions = []
 
     /// A table for heads of up to that many fields.
     package init(fieldsMax: Int = HeadLimits.standard.fieldsMax) {

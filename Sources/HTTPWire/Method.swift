@@ -1,6 +1,7 @@
 // Request methods by number (RFC 9110 section 9). A method is compared with its case.
 
 /// The methods that some rule speaks of; every other token is `other`.
+@usableFromInline
 @frozen
 package enum Method: UInt8, CaseIterable, Sendable {
     case other = 0

@@ -3,8 +3,10 @@
 import Bytes
 
 /// A target taken apart; ranges refer to the bytes that the head was parsed from.
+@usableFromInline
 @frozen
 package struct RequestTarget: Hashable, Sendable {
+    @usableFromInline
     @frozen
     package enum Form: UInt8, Sendable {
         /// `/path?query`.
@@ -17,14 +19,14 @@ package struct RequestTarget: Hashable, Sendable {
         case asterisk
     }
 
-    package var form: Form
+    @usableFromInline package var form: Form
     /// The scheme of the absolute form, without `://`.
-    package var scheme: ByteRange
+    @usableFromInline package var scheme: ByteRange
     /// Of the absolute and authority forms; never with user information.
-    package var authority: ByteRange
+    @usableFromInline package var authority: ByteRange
     /// Path and query as they came; empty when an absolute form ends behind its authority, and in the
     /// other two forms.
-    package var path: ByteRange
+    @usableFromInline package var path: ByteRange
 
     @usableFromInline
     init(form: Form, scheme: ByteRange, authority: ByteRange, path: ByteRange) {

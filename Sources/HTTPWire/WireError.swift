@@ -1,8 +1,10 @@
 // What can be wrong with an HTTP/1 message. Facts only: which status answers an error, and whether a
 // person is told, is decided where the connection is known.
 
-/// Why bytes are no HTTP/1 message that may be passed on. After any of these the connection cannot be
-/// read further, since where the next message starts is unknown.
+/// Why bytes are no HTTP/1 message that may be passed on. After any of these, save those of
+/// challenges, the connection cannot be read further, since where the next message starts is
+/// unknown.
+@usableFromInline
 package enum WireError: Error, Hashable, Sendable {
     // The head as a whole.
     case headTooLarge(limit: Int)
@@ -47,6 +49,8 @@ package enum WireError: Error, Hashable, Sendable {
     /// The peer closed before the message was whole.
     case truncated
 
+    // Challenges; they leave the connection sound.
+    case tooManyChallengeParts(limit: Int)
     /// A WWW-Authenticate or Proxy-Authenticate value that cannot be read.
     case invalidChallenge
 }
@@ -56,7 +60,7 @@ extension WireError {
     package var isTooLarge: Bool {
         switch self {
         case .headTooLarge, .tooManyFields, .tooManyConnectionOptions, .chunkLineTooLong,
-            .trailersTooLarge:
+            .trailersTooLarge, .tooManyChallengeParts:
             true
         case .bareLineBreak, .controlByte, .invalidRequestLine, .invalidMethod, .invalidTarget,
             .invalidStatusLine, .invalidStatus, .unsupportedVersion, .invalidFieldName,

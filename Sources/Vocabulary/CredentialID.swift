@@ -22,9 +22,10 @@ extension CredentialID: CustomStringConvertible {
 }
 
 /// A credential's place in the tables of a worker; the assembly numbers them once per configuration.
+@usableFromInline
 @frozen
 package struct CredentialSlot: Hashable, Sendable {
-    package let index: Int
+    @usableFromInline package let index: Int
 
     @inlinable
     package init(_ index: Int) { self.index = index }
@@ -32,9 +33,10 @@ package struct CredentialSlot: Hashable, Sendable {
 
 /// How often a credential has been replaced. A rejected request names the generation that it used, so
 /// joining a running refresh and skipping a needless one need no further rule.
+@usableFromInline
 @frozen
 package struct Generation: Hashable, Comparable, Sendable {
-    package var count: UInt64
+    @usableFromInline package var count: UInt64
 
     @inlinable
     package init(_ count: UInt64) { self.count = count }

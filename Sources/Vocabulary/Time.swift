@@ -23,9 +23,10 @@ package struct WallTime: Hashable, Comparable, Sendable {
 }
 
 /// Milliseconds since boot, suspend included (CLOCK_BOOTTIME, clock_gettime(2)).
+@usableFromInline
 @frozen
 package struct BootTime: Hashable, Comparable, Sendable {
-    package var milliseconds: UInt64
+    @usableFromInline package var milliseconds: UInt64
 
     @inlinable
     package init(milliseconds: UInt64) { self.milliseconds = milliseconds }
