@@ -30,6 +30,14 @@ package enum CallbackError: Error, Hashable, Sendable {
     }
 }
 
+extension CallbackError {
+    /// What a refusal means, by the table for token answers; nil for all other errors.
+    package var verdict: TokenFailure.Verdict? {
+        guard case .refused(let code, _) = self else { return nil }
+        return TokenFailure.verdict(status: 400, code: code, retryAfterSeconds: nil)
+    }
+}
+
 /// A good answer.
 package struct AuthorizationResponse: Sendable {
     /// To be sent once, in one token request.

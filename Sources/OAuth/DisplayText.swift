@@ -22,13 +22,14 @@ enum DisplayText {
         return result
     }
 
-    /// The cleaned text with every occurrence of a secret replaced; some servers quote the refused
-    /// token in their error description.
+    /// The cleaned text with every occurrence of a secret, bare or form-encoded, replaced:
+    /// some servers quote the refused token in their error description.
     static func clean(_ text: SecretBytes, hiding secrets: [SecretBytes]) -> String {
         var bytes = text.withBytes { Array($0) }
         defer { bytes.withUnsafeMutableBytes { wipe($0) } }
         for secret in secrets where secret.count >= hiddenBytesMin {
             secret.withBytes { hide($0, in: &bytes) }
+            FormEncoding.encode(value: secret).withBytes { hide($0, in: &bytes) }
         }
         return clean(String(decoding: bytes, as: UTF8.self))
     }

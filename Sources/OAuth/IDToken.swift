@@ -31,7 +31,7 @@ package struct IDToken: Sendable {
         /// Nil on a refresh, where there is none.
         package var nonce: String?
         /// Besides our own.
-        package var trustedAudiences: Set<String> = []
+        package var trustedAudiences: [String] = []
         /// How far the two clocks may differ.
         package var skewSeconds: Int64 = 300
         /// How old a fresh token may be; nil does not ask, as on a refresh.
@@ -89,7 +89,7 @@ package struct IDToken: Sendable {
         }
         func isTrusted(_ audience: String) -> Bool {
             audience.isIdentical(to: expectation.clientID)
-                || expectation.trustedAudiences.contains(audience)
+                || expectation.trustedAudiences.contains { $0.isIdentical(to: audience) }
         }
         guard audiences.contains(where: { $0.isIdentical(to: expectation.clientID) }),
             audiences.allSatisfy(isTrusted)

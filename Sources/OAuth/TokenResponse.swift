@@ -88,15 +88,19 @@ package struct TokenResponse: Sendable {
         if let refresh, refresh.asSecret == nil { oddities.append(.refreshTokenUnreadable) }
         refreshToken = refresh?.asSecret.flatMap { $0.isEmpty ? nil : $0 }
         idToken = takeText("id_token")
-        scopes = takeText("scope").map { text in
-            DisplayText.clean(text, lettersMax: 8192)
-                .split { $0 == " " || $0 == "," }.map(String.init)
-        }
+        scopes = takeText("scope").map(TokenResponse.scopes)
         extras = rest
         self.oddities = oddities
     }
 
     // MARK: Members
+
+    /// Separated by spaces (RFC 6749 section 3.3) or, as one large provider does, by commas alone.
+    private static func scopes(_ text: SecretBytes) -> [String] {
+        let text = DisplayText.clean(text, lettersMax: 8192)
+        let separator: Character = text.contains(" ") ? " " : ","
+        return text.split(separator: separator).map(String.init)
+    }
 
     /// A number or a numeric string of seconds.
     private static func lifetime(_ value: JSONValue?, _ oddities: inout [Oddity]) -> Int64? {
@@ -157,27 +161,27 @@ private struct Reader {
             throw TokenFailure(verdict, .unreadableBody, status: status)
         }
         // `error` counts before `access_token`, whatever the status.
-        let code = code(in: body)
+        let code = errorCode(in: body)
         let isSuccess = (200..<300).contains(status)
         guard isSuccess, code == nil, !hasErrorObject(body) else {
             let verdict = TokenFailure.verdict(
-                status: status, code: code, retryAfterSeconds: retryAfter)
+                status: status, code: code?.asRevealedString, retryAfterSeconds: retryAfter)
             throw failure(verdict, body)
         }
         return body
     }
 
     private func failure(_ verdict: TokenFailure.Verdict, _ body: JSONObject?) -> TokenFailure {
-        let description = body?["error_description"]?.asSecret ?? body?["message"]?.asSecret
+        let code = body.flatMap(errorCode)?.asSecret
+        let words = body?["error_description"]?.asSecret ?? body?["message"]?.asSecret
         return TokenFailure(
-            verdict, body.flatMap(code).map { .code($0) } ?? .status, status: response.status,
-            explanation: description.map { DisplayText.clean($0, hiding: secrets) })
+            verdict, code.map { .code(DisplayText.clean($0, hiding: secrets)) } ?? .status,
+            status: response.status,
+            explanation: words.map { DisplayText.clean($0, hiding: secrets) })
     }
 
-    /// Cleaned, secrets hidden: a code is shown.
-    private func code(in body: JSONObject) -> String? {
-        guard let code = body["error"]?.asSecret, !code.isEmpty else { return nil }
-        return DisplayText.clean(code, hiding: secrets)
+    private func errorCode(in body: JSONObject) -> JSONValue? {
+        body["error"].flatMap { $0.asSecret?.isEmpty == false ? $0 : nil }
     }
 
     /// Some APIs put an object or a number there; it is a failure without a code that we know.

@@ -68,7 +68,7 @@ package struct WebURL: Hashable, Sendable {
         var host = text
         var port: UInt16?
         let end = text.lastIndex(of: "]") ?? text.startIndex
-        if let colon = text[end...].firstIndex(of: ":") {
+        if let colon = text[end...].lastIndex(of: ":") {
             host = text[..<colon]
             let digits = text[text.index(after: colon)...]
             // A colon with nothing behind it is the default port (RFC 3986 section 3.2.3).
