@@ -14,12 +14,18 @@ package struct ByteBuffer: ~Copyable {
     @inlinable
     package init(capacity: Int = 0) {
         self.capacity = capacity
-        base = .allocate(byteCount: capacity, alignment: 16)
+        base = capacity > 0 ? .allocate(byteCount: capacity, alignment: 16) : Self.nowhere
     }
 
     @inlinable
     deinit {
-        base.deallocate()
+        if capacity > 0 { base.deallocate() }
+    }
+
+    /// Where an empty buffer's bytes would be; never read or written.
+    @inlinable
+    static var nowhere: UnsafeMutableRawPointer {
+        UnsafeMutableRawPointer(bitPattern: 16).unsafelyUnwrapped
     }
 
     /// The number of bytes not yet consumed.
@@ -127,7 +133,7 @@ package struct ByteBuffer: ~Copyable {
             let larger = Swift.max(256, capacity * 2, used + count)
             let fresh = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 16)
             fresh.copyMemory(from: base + start, byteCount: used)
-            base.deallocate()
+            if capacity > 0 { base.deallocate() }
             base = fresh
             capacity = larger
         }

@@ -6,6 +6,7 @@
 
 import Bytes
 import CUV
+package import Crypto
 import Glibc
 
 /// A connection. Subclasses say what its events mean; every call is made on the loop's thread.
@@ -17,6 +18,8 @@ open class ByteStream {
     private var inFlight = ByteBuffer()
     private var waiting = ByteBuffer()
     private var isWriting = false
+    /// Nil on a plain connection.
+    private var tls: TLSFilter?
     private var endsAfterFlush = false
     package private(set) var isClosing = false
     package private(set) var isReading = false
@@ -24,6 +27,10 @@ open class ByteStream {
     package private(set) var hasEnded = false
     /// The socket takes no more bytes: the peer reset it or closed its side.
     package private(set) var hasFailedWriting = false
+    /// Why TLS failed, when `didFail` says `ReactorError.tls`.
+    package var tlsFailure: TLSError? { tls?.failure }
+    /// The newest session that the peer offered, to be resumed by another connection.
+    package var newestSession: TLSSession? { tls?.newestSession }
 
     /// libuv's structures and the deadline node: one allocation that never moves.
     private struct Handles {
@@ -74,7 +81,11 @@ open class ByteStream {
 
     // MARK: What subclasses answer
 
-    /// Bytes arrived. They may be changed in place and are gone when the call returns.
+    /// The TLS handshake is done and the peer is who it should be.
+    open func didSecure() {}
+
+    /// Bytes arrived. They may be changed in place and are gone when the call returns. After
+    /// `stopReading` what one read of the socket brought may still come.
     open func didReceive(_ bytes: UnsafeMutableRawBufferPointer) {}
 
     /// The peer will send no more; it may still read.
@@ -123,12 +134,23 @@ open class ByteStream {
 
     fileprivate func received(_ count: Int) {
         if count > 0 {
-            didReceive(UnsafeMutableRawBufferPointer(rebasing: loop.readBuffer[..<count]))
+            let bytes = UnsafeMutableRawBufferPointer(rebasing: loop.readBuffer[..<count])
+            if let tls {
+                tls.feed(UnsafeRawBufferPointer(bytes))
+                decrypt(tls)
+            } else {
+                didReceive(bytes)
+            }
         } else if count == Int(UV_EOF.rawValue) {
             isReading = false
-            hasEnded = true
             uv_read_stop(handles.stream)
-            didEnd()
+            if let tls {
+                tls.feedEnd()
+                decrypt(tls)
+            } else {
+                hasEnded = true
+                didEnd()
+            }
         } else if count < 0 {
             stopReading()
             hasFailedWriting = true
@@ -154,6 +176,7 @@ open class ByteStream {
         guard !isClosing, !hasFailedWriting else { return .failed(nothingSent: true) }
         let total = loop.gathered.byteCount
         guard total > 0 else { return .sent }
+        if let tls { return sendEncrypted(tls) }
         if isFlushed {
             let taken = loop.gathered.withPieces { uv_try_write(handles.stream, $0, $1) }
             if taken == Int32(total) { return .sent }
@@ -172,6 +195,10 @@ open class ByteStream {
     /// Closes the sending side once everything is out; reading goes on.
     package func end() {
         guard !isClosing, !hasFailedWriting else { return }
+        if let tls, !endsAfterFlush {
+            tls.shutdown()
+            moveCiphertext(tls)
+        }
         guard isFlushed else {
             endsAfterFlush = true
             return
@@ -211,6 +238,98 @@ open class ByteStream {
         didFlush()
     }
 
+    // MARK: TLS
+
+    /// Speaks TLS from here on. Nothing may be sent before `didSecure`.
+    package func secure(with connection: consuming TLSConnection) {
+        let tls = TLSFilter(connection)
+        self.tls = tls
+        startReading()
+        decrypt(tls)
+    }
+
+    /// Gives the record buffers back while the connection is idle.
+    package func releaseBuffers() { tls?.releaseBuffers() }
+
+    /// Goes on with the handshake, then hands over what can be decrypted.
+    private func decrypt(_ tls: TLSFilter) {
+        if !tls.isEstablished {
+            let progress = tls.handshake()
+            moveCiphertext(tls)
+            switch progress {
+            case .ready: didSecure()
+            case .wantRead, .wantWrite: return
+            case .closed, .failed: return failTLS()
+            }
+        }
+        while !isClosing && !hasEnded {
+            let progress = tls.read(into: loop.plainBuffer)
+            moveCiphertext(tls)
+            switch progress {
+            case .ready(let count):
+                didReceive(UnsafeMutableRawBufferPointer(rebasing: loop.plainBuffer[..<count]))
+            case .wantRead, .wantWrite: return
+            case .closed:
+                hasEnded = true
+                stopReading()
+                didEnd()
+            case .failed: failTLS()
+            }
+        }
+    }
+
+    private func failTLS() {
+        guard !isClosing else { return }
+        stopReading()
+        hasEnded = true
+        hasFailedWriting = true
+        didFail(.tls)
+    }
+
+    private func sendEncrypted(_ tls: TLSFilter) -> SendOutcome {
+        var anythingSent = false
+        for index in 0..<loop.gathered.count {
+            var rest = loop.gathered[index]
+            while !rest.isEmpty {
+                switch tls.write(rest) {
+                case .ready(let count):
+                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                case .wantWrite: break
+                case .wantRead, .closed, .failed:
+                    hasFailedWriting = true
+                    return .failed(nothingSent: !anythingSent)
+                }
+                anythingSent = moveCiphertext(tls) || anythingSent
+                if hasFailedWriting { return .failed(nothingSent: !anythingSent) }
+            }
+        }
+        return isFlushed ? .sent : .waiting
+    }
+
+    /// Sends what TLS has produced, or lets it wait; false if nothing of it left.
+    @discardableResult
+    private func moveCiphertext(_ tls: TLSFilter) -> Bool {
+        let bytes = tls.pendingCiphertext
+        guard !bytes.isEmpty, !isClosing, !hasFailedWriting else { return false }
+        var taken = 0
+        if isFlushed {
+            var piece = uv_buf_t(
+                base: UnsafeMutablePointer(
+                    mutating: bytes.baseAddress!.assumingMemoryBound(to: CChar.self)),
+                len: bytes.count)
+            let result = uv_try_write(handles.stream, &piece, 1)
+            if result < 0 && result != UV_EAGAIN.rawValue {
+                hasFailedWriting = true
+                return false
+            }
+            taken = max(0, Int(result))
+        }
+        waiting.append(UnsafeRawBufferPointer(rebasing: bytes[taken...]))
+        tls.consumeCiphertext(bytes.count)
+        flushWaiting()
+        return true
+    }
+
     // MARK: Deadlines
 
     /// Starts the one deadline that a stream can have; an earlier one is forgotten.
@@ -226,6 +345,11 @@ open class ByteStream {
     /// Closes at once; what was not flushed is lost.
     package func close() {
         guard !isClosing else { return }
+        if let tls, tls.isEstablished, isFlushed {
+            // Tells the peer that the end is meant; whether it hears it does not matter.
+            tls.shutdown()
+            moveCiphertext(tls)
+        }
         isClosing = true
         isReading = false
         disarm()

@@ -15,6 +15,8 @@ public struct ReactorError: Error, Hashable, Sendable {
     /// libuv's sentence, such as `connection reset by peer`.
     package var reason: String { String(cString: uv_strerror(code)) }
 
+    /// TLS failed; the stream's `tlsFailure` says how.
+    package static let tls = ReactorError(code: UV_EPROTO.rawValue)
     package static let addressInUse = ReactorError(code: UV_EADDRINUSE.rawValue)
     package static let addressNotAvailable = ReactorError(code: UV_EADDRNOTAVAIL.rawValue)
     package static let familyNotSupported = ReactorError(code: UV_EAFNOSUPPORT.rawValue)

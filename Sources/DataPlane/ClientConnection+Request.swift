@@ -1,0 +1,249 @@
+// The client's side of a request: who may, where to, with what, and the body on its way. The rules are
+// asked in one order: access, route, the route's own rules, and only then a credential or a connection.
+
+import Bytes
+import Crossing
+import HTTPWire
+import Reactor
+import Routing
+import Vocabulary
+
+extension ClientConnection {
+    // MARK: Beginning
+
+    /// The head in `bytes` was parsed into the worker's table.
+    func begin(_ bytes: UnsafeRawBufferPointer) {
+        worker.counters.requests &+= 1
+        record.begin(worker.requestHead, bytes, now: worker.loop.now)
+        phase = .answering
+        held.reset()
+        isContinued = false
+        isRequestSent = false
+        let framing: BodyFraming
+        let target: RequestTarget
+        do throws(WireError) {
+            target = try worker.requestHead.requestTarget(in: bytes)
+            framing = try worker.requestHead.requestFraming(in: bytes)
+        } catch {
+            return answer(.badRequest(error), closes: true)
+        }
+        reader.start(framing)
+        if !reader.isFinished { phase = .body }
+
+        if let refusal = worker.guards[listener].judge(worker.requestHead, target, bytes) {
+            return answer(.access(refusal))
+        }
+        guard let index = worker.table.match(worker.requestHead, target, bytes) else {
+            return answer(.routeNotFound)
+        }
+        let plan = worker.table.routes[index].plan
+        var slot = worker.table.routes[index].credential
+        switch plan.judge(worker.requestHead, target, bytes) {
+        case .refuse(let refusal): return answer(.access(refusal))
+        case .forward(let withCredential): if !withCredential { slot = nil }
+        }
+        record.write(
+            worker.requestHead, target, bytes, framing: framing, route: index,
+            upstream: worker.table.routes[index].upstream, plan: plan, credential: slot,
+            block: worker.blocks.take())
+        if worker.settings.logsRequests { record.note(path: target.path.bytes(in: bytes)) }
+        perform(exchange.begin(record.method, worker.offer(slot)))
+    }
+
+    func perform(_ action: Exchange.Action) {
+        switch action {
+        case .awaitCredential(let generation): park(newerThan: generation)
+        case .connect(let mayReuse): connect(mayReuse: mayReuse)
+        case .send: sendRequest()
+        case .fail(let failure): fail(failure)
+        case .cutOff: cutOff()
+        case .relay, .relayAndReport, .discardAndAwait:
+            preconditionFailure("only a response's head leads to this")
+        }
+    }
+
+    // MARK: Waiting for a credential
+
+    private func park(newerThan generation: Generation) {
+        guard let slot = record.credential else {
+            preconditionFailure("only an exchange with a credential waits for one")
+        }
+        parkedAt = worker.loop.now
+        guard worker.park(self, slot, newerThan: generation) else {
+            return answer(.tooManyWaiting)
+        }
+        if exchange.awaitedGeneration != nil { arm(.credentialWait) }
+    }
+
+    /// How long a client that has closed its sending side may have waited and still be believed to
+    /// listen: a half-closed client and one that has given up look the same.
+    private static let halfClosedPatience: UInt64 = 5000
+
+    /// A newer credential was installed.
+    func credentialArrived() {
+        disarm()
+        if hasEnded && worker.loop.now &- parkedAt > Self.halfClosedPatience { return abandon() }
+        perform(exchange.credentialArrived(worker.offer(record.credential)))
+    }
+
+    /// There will be none.
+    func credentialRefused(_ refusal: Refusal) {
+        disarm()
+        answer(.credential(refusal))
+    }
+
+    // MARK: Getting a connection
+
+    private func connect(mayReuse: Bool) {
+        if mayReuse, let connection = worker.lease(record.upstream, record.method.isIdempotent) {
+            return connected(connection, isReused: true)
+        }
+        guard worker.dial(record.upstream, for: self) else { return answer(.tooManyWaiting) }
+    }
+
+    func connected(_ connection: UpstreamConnection, isReused: Bool) {
+        dialSlot = nil
+        let action = exchange.connected(
+            isReused: isReused, worker.offer(record.credential))
+        guard action == .send else {
+            worker.giveBack(connection)
+            return perform(action)
+        }
+        upstream = connection
+        perform(action)
+        // What had nowhere to go has now.
+        consumeInbox()
+    }
+
+    func connectFailed(_ reply: LocalReply) {
+        dialSlot = nil
+        answer(reply)
+    }
+
+    // MARK: Sending
+
+    /// Small bodies are copied behind the head, which is cheaper than a write with many pieces.
+    private static let copiedBytesMax = 4096
+
+    private func sendRequest() {
+        guard let upstream else { preconditionFailure("sending needs a connection") }
+        held.rewind()
+        isRequestSent = false
+        upstream.begin(for: self)
+        worker.output.removeAll()
+        worker.output.append(record.head)
+        if let slot = record.credential {
+            worker.credentials.withLine(slot) { worker.output.append($0) }
+        }
+        worker.output.append("\r\n")
+        if record.expectsContinue && !isContinued && phase == .body && held.count == 0 {
+            arm(.expectContinue)
+        }
+        sendBody(behindHead: true, UnsafeRawBufferPointer(start: nil, count: 0))
+    }
+
+    /// Sends the head that is in `output`, what is held and not sent, and `data` behind it, with the
+    /// framing of the record.
+    private func sendBody(behindHead: Bool = false, _ data: UnsafeRawBufferPointer) {
+        guard let upstream else { return }
+        let unsent = held.unsent
+        let count = unsent.count + data.count
+        let isLast = phase == .answering && !isRequestSent
+        let isChunked = record.framing == .chunked
+        if !behindHead { worker.output.removeAll() }
+        worker.tail.removeAll()
+        if isChunked && count > 0 {
+            HeadWriter.appendChunkHead(size: count, into: &worker.output)
+            worker.tail.append("\r\n")
+        }
+        if isChunked && isLast {
+            HeadWriter.appendLastChunk(trailers: reader.trailers.bytes, into: &worker.tail)
+        }
+        if count + worker.tail.count <= Self.copiedBytesMax {
+            worker.output.append(unsent)
+            worker.output.append(data)
+            worker.output.append(worker.tail.bytes)
+            upstream.gather(worker.output.bytes)
+        } else {
+            upstream.gather(worker.output.bytes)
+            upstream.gather(unsent)
+            upstream.gather(data)
+            upstream.gather(worker.tail.bytes)
+        }
+        let outcome = upstream.send()
+        held.markSent()
+        if isLast { isRequestSent = true }
+        upstream.requestSent(isWhole: isRequestSent)
+        switch outcome {
+        case .sent, .waiting: break
+        case .failed(let nothingSent):
+            // An answer may have come before the connection broke; it is read first, unless not even
+            // the head has left.
+            if behindHead && nothingSent {
+                upstream.abandon()
+                upstreamLost(nothingSent: true, isUnanswered: true, .connectionLost)
+            }
+        }
+    }
+
+    // MARK: The body
+
+    /// Takes bytes of the request's body, or none while they have nowhere to go.
+    func takeBody(_ bytes: UnsafeMutableRawBufferPointer) -> Int {
+        guard canTakeBody(bytes.count) else { return 0 }
+        let step: BodyStep
+        do throws(WireError) {
+            step = try reader.read(bytes)
+        } catch {
+            bodyUnreadable(error)
+            return bytes.count
+        }
+        isContinued = true
+        if step.isFinished { phase = .answering }
+        forward(UnsafeRawBufferPointer(rebasing: bytes[step.data]))
+        return step.consumed
+    }
+
+    private func canTakeBody(_ count: Int) -> Bool {
+        if held.isWhole && worker.budget.fits(count, holding: held.count) { return true }
+        guard exchange.isSent, let upstream else { return false }
+        // A connection that takes no more will answer or fail; the body is dropped meanwhile.
+        return upstream.isFlushed || upstream.hasFailedWriting
+    }
+
+    private func forward(_ data: UnsafeRawBufferPointer) {
+        if held.isWhole && worker.budget.reserve(data.count, holding: held.count) {
+            reserved += data.count
+            held.append(data)
+            if exchange.isSent, let upstream, upstream.isFlushed {
+                sendBody(UnsafeRawBufferPointer(start: nil, count: 0))
+            }
+            return
+        }
+        sendBody(data)
+        if held.isWhole {
+            held.release()
+            giveBackReserved()
+        }
+    }
+
+    /// The connection has taken what it was given.
+    func upstreamFlushed() {
+        if held.hasUnsent || (phase == .answering && !isRequestSent) {
+            sendBody(UnsafeRawBufferPointer(start: nil, count: 0))
+        }
+        consumeInbox()
+    }
+
+    func giveBackReserved() {
+        worker.budget.give(back: reserved)
+        reserved = 0
+    }
+
+    /// What the client sends is no body: the upstream must not take what it has for a whole one.
+    private func bodyUnreadable(_ error: WireError) {
+        upstream?.abandon()
+        upstream = nil
+        if exchange.isRelaying { cutOff() } else { answer(.badRequest(error), closes: true) }
+    }
+}

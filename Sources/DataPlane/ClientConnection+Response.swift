@@ -1,0 +1,189 @@
+// The client's side of a response: the upstream's, passed on as it comes, or one of our own.
+
+import Bytes
+import Crossing
+import HTTPWire
+import Reactor
+import Routing
+import Vocabulary
+
+extension ClientConnection {
+    // MARK: The upstream's response
+
+    /// An interim response (RFC 9110 section 15.2). A client of HTTP/1.0 knows none, and one that has
+    /// begun its body needs no 100.
+    func relayInterim(_ bytes: UnsafeRawBufferPointer) {
+        let isContinue = worker.responseHead.status == 100
+        guard record.minorVersion > 0, !(isContinue && (isContinued || !record.expectsContinue)),
+            let plan = record.plan
+        else { return }
+        if isContinue {
+            isContinued = true
+            disarm()
+        }
+        worker.output.removeAll()
+        _ = plan.writeResponse(
+            worker.responseHead, bytes, framing: .none, client: terms(closes: false),
+            into: &worker.output)
+        worker.output.append("\r\n")
+        gather(worker.output.bytes)
+        send()
+    }
+
+    /// The upstream has not said whether it wants the body; the client has waited long enough.
+    func sendContinue() {
+        guard !isContinued else { return }
+        isContinued = true
+        worker.output.removeAll()
+        worker.output.append("HTTP/1.1 100 Continue\r\n\r\n")
+        gather(worker.output.bytes)
+        send()
+    }
+
+    /// The final head has come; the body follows by `relayBody`, unless the response is not wanted.
+    func headArrived(_ bytes: UnsafeRawBufferPointer, framing: BodyFraming) {
+        disarm()
+        let rejects =
+            record.credential != nil && worker.responseHead.status == 401
+            && RejectionRule.rejectsCredential(worker.responseHead, bytes)
+        let action = exchange.headArrived(rejectsCredential: rejects, isBodyHeld: held.isWhole)
+        switch action {
+        case .relay: relayHead(bytes, framing)
+        case .relayAndReport(let generation):
+            if let slot = record.credential { worker.ask(slot, newerThan: generation) }
+            relayHead(bytes, framing)
+        case .discardAndAwait(let generation):
+            worker.counters.replays &+= 1
+            upstream?.discardResponse()
+            upstream = nil
+            perform(.awaitCredential(newerThan: generation))
+        case .awaitCredential, .connect, .send, .fail, .cutOff:
+            preconditionFailure("a response's head leads to no such action")
+        }
+    }
+
+    private func relayHead(_ bytes: UnsafeRawBufferPointer, _ framing: BodyFraming) {
+        guard let plan = record.plan else { preconditionFailure("a sent request has a plan") }
+        // A client that is not done with its request cannot be read past it.
+        let closes = !record.persists || phase == .body || worker.isDraining
+        worker.output.removeAll()
+        clientFraming = plan.writeResponse(
+            worker.responseHead, bytes, framing: framing, client: terms(closes: closes),
+            into: &worker.output)
+        worker.output.append("\r\n")
+        closesAfterResponse = closes || clientFraming == .untilClose
+        worker.counters.count(worker.responseHead.status)
+        record.status = worker.responseHead.status
+        hasUnsentHead = true
+    }
+
+    private func terms(closes: Bool) -> ClientTerms {
+        ClientTerms(minorVersion: record.minorVersion, closes: closes, authority: record.authority)
+    }
+
+    /// Small bodies are copied behind the head, which is cheaper than a write with many pieces.
+    private static let copiedBytesMax = 4096
+
+    /// Passes on what one read of the upstream brought of the body, at once, and the head before it.
+    func relayBody(
+        _ data: UnsafeRawBufferPointer, isLast: Bool, trailers: UnsafeRawBufferPointer
+    ) {
+        if !hasUnsentHead { worker.output.removeAll() }
+        hasUnsentHead = false
+        worker.tail.removeAll()
+        let isChunked = clientFraming == .chunked
+        if isChunked && !data.isEmpty {
+            HeadWriter.appendChunkHead(size: data.count, into: &worker.output)
+            worker.tail.append("\r\n")
+        }
+        if isChunked && isLast {
+            HeadWriter.appendLastChunk(trailers: trailers, into: &worker.tail)
+        }
+        if data.count + worker.tail.count <= Self.copiedBytesMax {
+            worker.output.append(data)
+            worker.output.append(worker.tail.bytes)
+            gather(worker.output.bytes)
+        } else {
+            gather(worker.output.bytes)
+            gather(data)
+            gather(worker.tail.bytes)
+        }
+        record.bytesRelayed &+= data.count
+        if case .failed = send() { abandon() }
+    }
+
+    /// The response is whole and the upstream connection is no longer ours.
+    func responseDone() {
+        upstream = nil
+        finish(closes: closesAfterResponse || phase == .body)
+    }
+
+    /// The upstream connection broke; it is closed already.
+    func upstreamLost(nothingSent: Bool, isUnanswered: Bool, _ failure: Exchange.Failure) {
+        upstream = nil
+        disarm()
+        perform(
+            exchange.connectionLost(
+                nothingSent: nothingSent, isUnanswered: isUnanswered, isBodyHeld: held.isWhole,
+                failure: failure))
+    }
+
+    // MARK: Our own responses
+
+    func fail(_ failure: Exchange.Failure) {
+        switch failure {
+        case .credentialsUnusable: answer(.credentialTimeout)
+        case .connectionLost: answer(.upstreamClosed)
+        case .responseMalformed: answer(.upstreamMalformed)
+        case .responseTimedOut: answer(.upstreamResponseTimeout)
+        }
+    }
+
+    /// Answers the request under way ourselves. Nothing of a response may have gone out yet.
+    func answer(_ reply: LocalReply, closes: Bool = false) {
+        leaveQueues()
+        upstream?.abandon()
+        upstream = nil
+        let closes = closes || !record.persists || phase == .body || worker.isDraining
+        worker.output.removeAll()
+        record.status = reply.write(
+            closes: closes, omitsBody: record.method == .head, into: &worker.output)
+        record.isOwnReply = true
+        worker.counters.ownReplies &+= 1
+        gather(worker.output.bytes)
+        if case .failed = send() { return abandon() }
+        finish(closes: closes)
+    }
+
+    /// The client has part of a response that will not be finished and must notice.
+    func cutOff() {
+        if clientFraming == .untilClose {
+            // Here an orderly end would say that the body is whole.
+            finishExchange()
+            reset()
+        } else {
+            finish(closes: true)
+        }
+    }
+
+    // MARK: The end of an exchange
+
+    private func finishExchange() {
+        leaveQueues()
+        exchange.finish()
+        if worker.settings.logsRequests { worker.logRequest(record) }
+        held.reset()
+        giveBackReserved()
+        record.release(to: &worker.blocks)
+        hasUnsentHead = false
+    }
+
+    private func finish(closes: Bool) {
+        finishExchange()
+        if closes || isClosing || hasFailedWriting { return linger() }
+        phase = .head
+        arm(.clientIdle)
+        // Within `consume` the loop there goes on by itself.
+        consumeInbox()
+    }
+}

@@ -1,0 +1,194 @@
+// The life of one request and its response, as decisions. It is told what happened and answers what to
+// do; it holds no bytes, no connection and no clock. ClientConnection performs what it says.
+//
+// The rules that it keeps: a request is replayed at most once for a rejected credential and re-sent at
+// most once for a dead connection; a request that may have been processed is never sent twice unless
+// its method is idempotent (RFC 9110 section 9.2.2); nothing is re-sent once a byte of a response has
+// gone to the client; a credential that is known to have expired is never sent.
+
+import HTTPWire
+import Vocabulary
+
+/// One request's state. Small and copied freely; a connection reuses it.
+struct Exchange {
+    /// What a route has to offer when a request is to be sent.
+    enum Offer: Equatable {
+        /// The route has no credential, or the client's own is kept.
+        case noneNeeded
+        case usable(Generation)
+        /// There is none, or it has expired; the generation is that of the last one seen.
+        case missing(Generation)
+    }
+
+    enum Action: Equatable {
+        /// Wait for a credential newer than that; ask the control plane unless it was asked already.
+        case awaitCredential(newerThan: Generation)
+        /// Get a connection; one that was used before only where allowed.
+        case connect(mayReuse: Bool)
+        /// Send the head, the credential and what there is of the body.
+        case send
+        /// Pass the response on.
+        case relay
+        /// Pass the response on, and have a newer credential made for the requests to come.
+        case relayAndReport(Generation)
+        /// Throw the response away and wait for a credential newer than that.
+        case discardAndAwait(newerThan: Generation)
+        /// Answer the client ourselves.
+        case fail(Failure)
+        /// The response has begun and cannot be finished: cut the connection, so that the client
+        /// sees that it is incomplete.
+        case cutOff
+    }
+
+    /// What goes wrong with credentials, or on the way to or from an upstream.
+    enum Failure: Equatable {
+        /// Every credential that came had expired when it came.
+        case credentialsUnusable
+        case connectionLost
+        case responseMalformed
+        case responseTimedOut
+    }
+
+    /// How many credentials in a row may turn out to have expired before the exchange gives up.
+    static let waitsMax = 3
+
+    private enum State {
+        case idle
+        case awaitingCredential(rejected: Generation)
+        case connecting
+        /// Sent; the response's head has not come.
+        case awaitingHead(Attempt)
+        case relaying
+    }
+
+    private struct Attempt {
+        let generation: Generation?
+        let isReused: Bool
+    }
+
+    private var state = State.idle
+    private var isIdempotent = false
+    private var hasReplayed = false
+    private var hasReconnected = false
+    private var waits = 0
+
+    /// Whether a request is under way.
+    var isActive: Bool {
+        if case .idle = state { false } else { true }
+    }
+
+    /// Whether the response's head has gone to the client.
+    var isRelaying: Bool {
+        if case .relaying = state { true } else { false }
+    }
+
+    /// Whether a connection holds this request and its body may go there.
+    var isSent: Bool {
+        switch state {
+        case .awaitingHead, .relaying: true
+        case .idle, .awaitingCredential, .connecting: false
+        }
+    }
+
+    /// The generation that must be exceeded, while it waits for a credential.
+    var awaitedGeneration: Generation? {
+        if case .awaitingCredential(let rejected) = state { rejected } else { nil }
+    }
+
+    /// A request's head was accepted.
+    mutating func begin(_ method: Method, _ offer: Offer) -> Action {
+        isIdempotent = method.isIdempotent
+        hasReplayed = false
+        hasReconnected = false
+        waits = 0
+        return proceed(with: offer)
+    }
+
+    /// A credential newer than the awaited one was installed.
+    mutating func credentialArrived(_ offer: Offer) -> Action {
+        guard case .awaitingCredential = state else {
+            preconditionFailure("only a waiting exchange is told of a credential")
+        }
+        return proceed(with: offer)
+    }
+
+    private mutating func proceed(with offer: Offer) -> Action {
+        switch offer {
+        case .noneNeeded, .usable:
+            state = .connecting
+            // A second attempt because of a dead connection must not meet another one.
+            return .connect(mayReuse: !hasReconnected)
+        case .missing(let generation):
+            waits += 1
+            guard waits <= Self.waitsMax else { return .fail(.credentialsUnusable) }
+            state = .awaitingCredential(rejected: generation)
+            return .awaitCredential(newerThan: generation)
+        }
+    }
+
+    /// A connection is there. The offer is looked at again, since dialling takes time; on any answer but
+    /// `send` the connection is not needed now.
+    mutating func connected(isReused: Bool, _ offer: Offer) -> Action {
+        guard case .connecting = state else {
+            preconditionFailure("only a connecting exchange is given a connection")
+        }
+        switch offer {
+        case .noneNeeded:
+            state = .awaitingHead(Attempt(generation: nil, isReused: isReused))
+            return .send
+        case .usable(let generation):
+            state = .awaitingHead(Attempt(generation: generation, isReused: isReused))
+            return .send
+        case .missing:
+            return proceed(with: offer)
+        }
+    }
+
+    /// The final response's head has come.
+    ///
+    /// - Parameters:
+    ///   - rejectsCredential: it is a 401 of the kind that a newer credential may cure.
+    ///   - isBodyHeld: every byte of the request's body so far is still there to be sent again.
+    mutating func headArrived(rejectsCredential: Bool, isBodyHeld: Bool) -> Action {
+        guard case .awaitingHead(let attempt) = state else {
+            preconditionFailure("a response belongs to a request that was sent")
+        }
+        guard rejectsCredential, let generation = attempt.generation else {
+            state = .relaying
+            return .relay
+        }
+        guard !hasReplayed, isBodyHeld else {
+            state = .relaying
+            // The second 401 is the client's to see; what made it is not the credential's age.
+            return hasReplayed ? .relay : .relayAndReport(generation)
+        }
+        hasReplayed = true
+        state = .awaitingCredential(rejected: generation)
+        return .discardAndAwait(newerThan: generation)
+    }
+
+    /// The connection broke, or the response cannot be read.
+    ///
+    /// - Parameters:
+    ///   - nothingSent: no byte of the request can have reached the upstream.
+    ///   - isUnanswered: no byte of a response has come.
+    mutating func connectionLost(
+        nothingSent: Bool, isUnanswered: Bool, isBodyHeld: Bool, failure: Failure
+    ) -> Action {
+        switch state {
+        case .awaitingHead(let attempt):
+            let isSafe = nothingSent || (isIdempotent && isUnanswered)
+            guard failure == .connectionLost, attempt.isReused, isSafe, isBodyHeld, !hasReconnected
+            else { return .fail(failure) }
+            hasReconnected = true
+            state = .connecting
+            return .connect(mayReuse: false)
+        case .relaying: return .cutOff
+        case .idle, .awaitingCredential, .connecting:
+            preconditionFailure("only an exchange that holds a connection can lose it")
+        }
+    }
+
+    /// Request and response are done, or the exchange was answered by ourselves.
+    mutating func finish() { state = .idle }
+}

@@ -1,0 +1,130 @@
+// What is remembered of a request while it is under way: the head as it goes upstream, without its
+// credential, and the few facts of the client's head that are asked for later.
+
+import Bytes
+import HTTPWire
+import Routing
+import Vocabulary
+
+/// One request's record; the connection reuses it.
+struct RequestRecord: ~Copyable {
+    /// The upstream head without credential and final CR LF, then the client's authority, then, when
+    /// requests are logged, the path.
+    private(set) var bytes = ByteBuffer()
+    private var headCount = 0
+    private var authorityCount = 0
+
+    private(set) var method = Method.other
+    private(set) var minorVersion: UInt8 = 1
+    private(set) var persists = false
+    private(set) var expectsContinue = false
+    /// How the body goes upstream.
+    private(set) var framing = BodyFraming.none
+    private(set) var route = -1
+    private(set) var upstream = -1
+    private(set) var plan: HeaderPlan?
+    /// Nil where none is injected.
+    private(set) var credential: CredentialSlot?
+    private(set) var startedAt: UInt64 = 0
+
+    /// What became of it, for the access line.
+    var status = 0
+    var isOwnReply = false
+    var bytesRelayed = 0
+
+    /// A head that could not be read; only an answer of ours will follow.
+    mutating func beginUnreadable() {
+        reset()
+        persists = false
+    }
+
+    /// A head that was read; the route is set later, if there is one.
+    mutating func begin(_ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer, now: UInt64)
+    {
+        reset()
+        method = head.method
+        minorVersion = head.minorVersion
+        persists = head.persists
+        expectsContinue = head.expectsContinue(in: bytes)
+        startedAt = now
+    }
+
+    /// Writes the upstream head into a block from the pool.
+    mutating func write(
+        _ head: borrowing MessageHead, _ target: RequestTarget, _ source: UnsafeRawBufferPointer,
+        framing: BodyFraming, route: Int, upstream: Int, plan: HeaderPlan,
+        credential: CredentialSlot?, block: consuming ByteBuffer
+    ) {
+        bytes = block
+        self.framing = framing
+        self.route = route
+        self.upstream = upstream
+        self.plan = plan
+        self.credential = credential
+        plan.writeRequest(
+            head, target, source, framing: framing, forwardsExpect: expectsContinue, into: &bytes)
+        headCount = bytes.count
+        if target.form == .absolute {
+            bytes.append(target.authority.bytes(in: source))
+        } else if let host = head.value(of: .host, in: source) {
+            bytes.append(host)
+        }
+        authorityCount = bytes.count - headCount
+    }
+
+    /// Adds the path for the access line, without its query.
+    mutating func note(path: UnsafeRawBufferPointer) { bytes.append(path) }
+
+    var head: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes.bytes[..<headCount]) }
+
+    var authority: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: bytes.bytes[headCount..<(headCount + authorityCount)])
+    }
+
+    var path: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: bytes.bytes[(headCount + authorityCount)...])
+    }
+
+    /// Gives the block back to its pool.
+    mutating func release(to pool: inout BlockPool) {
+        var block = ByteBuffer()
+        swap(&block, &bytes)
+        pool.give(block)
+        reset()
+    }
+
+    private mutating func reset() {
+        headCount = 0
+        authorityCount = 0
+        method = .other
+        minorVersion = 1
+        persists = false
+        expectsContinue = false
+        framing = .none
+        route = -1
+        upstream = -1
+        plan = nil
+        credential = nil
+        status = 0
+        isOwnReply = false
+        bytesRelayed = 0
+    }
+}
+
+extension RequestRecord {
+    /// `proxy GET /path 200 1234B 12ms` and a line feed; the query is never in it.
+    func writeAccessLine(now: UInt64, into output: inout ByteBuffer) {
+        output.append(isOwnReply ? "access by=proxy method=" : "access by=upstream method=")
+        let methodEnd = head.firstIndex(of: ASCII.space) ?? 0
+        output.append(UnsafeRawBufferPointer(rebasing: head[..<methodEnd]))
+        output.append(" path=")
+        output.append(path)
+        output.append(" status=")
+        output.append(decimal: UInt64(status))
+        output.append(" bytes=")
+        output.append(decimal: UInt64(bytesRelayed))
+        output.append(" ms=")
+        output.append(decimal: now &- startedAt)
+        output.append("\n")
+    }
+}

@@ -1,0 +1,278 @@
+// One connection to an upstream: it sends what the client's side gives it and reads the response. It knows
+// the framing of responses and when it may serve another request, and decides nothing else.
+
+import Bytes
+import Crypto
+import HTTPWire
+import Reactor
+import Vocabulary
+
+/// A connection that is leased to one client connection at a time, or idle in the pool.
+final class UpstreamConnection: ByteStream {
+    private enum Phase {
+        case securing
+        case idle
+        case awaitingHead
+        case body
+        /// Reading a response that nobody wants, so that the connection can be used again.
+        case discarding
+    }
+
+    // SAFETY: the worker outlives its connections.
+    private unowned(unsafe) let worker: Worker
+    /// Its place in the worker's table, good while `epoch` is the table's.
+    let upstream: Int
+    let epoch: Int
+    let openedAt: UInt64
+    // SAFETY: the client detaches itself before it closes.
+    private unowned(unsafe) var client: ClientConnection?
+    private var phase = Phase.idle
+    private var parser: HeadParser
+    private var reader = BodyReader()
+    /// A head that has come in part.
+    private var inbox = ByteBuffer()
+    private var persists = false
+    private var isRequestWhole = false
+    private var hasAnswered = false
+    private var discarded = 0
+
+    /// More than this is not read just to keep a connection.
+    private static let discardBytesMax = 64 * 1024
+
+    init(_ worker: Worker, upstream: Int, epoch: Int) {
+        self.worker = worker
+        self.upstream = upstream
+        self.epoch = epoch
+        openedAt = worker.loop.now
+        parser = HeadParser(limits: worker.settings.headLimits)
+        super.init(on: worker.loop)
+    }
+
+    /// Makes the connection's TLS handshake; the client is told how it ends.
+    func secure(with connection: consuming TLSConnection, for client: ClientConnection?) {
+        self.client = client
+        phase = .securing
+        arm(.handshake)
+        secure(with: connection)
+    }
+
+    override func didSecure() {
+        disarm()
+        phase = .idle
+        let client = client
+        self.client = nil
+        worker.connectionReady(self, for: client)
+    }
+
+    // MARK: The request
+
+    /// Begins a request for a client; `gather` and `send` follow.
+    func begin(for client: ClientConnection) {
+        self.client = client
+        phase = .awaitingHead
+        parser.reset()
+        hasAnswered = false
+        isRequestWhole = false
+        startReading()
+        arm(.response)
+    }
+
+    /// More of the request was sent, or all of it.
+    func requestSent(isWhole: Bool) {
+        isRequestWhole = isWhole
+        if phase == .awaitingHead { arm(.response) }
+    }
+
+    /// The client has gone, or answers itself: the upstream need not go on.
+    func abandon() {
+        client = nil
+        close()
+    }
+
+    /// The response is not wanted. The connection is kept if its rest is short.
+    func discardResponse() {
+        client = nil
+        phase = .discarding
+        discarded = 0
+        if isRequestWhole { arm(.upstreamIdle) } else { close() }
+    }
+
+    // MARK: The response
+
+    override func didReceive(_ bytes: UnsafeMutableRawBufferPointer) {
+        switch phase {
+        case .idle:
+            // Nothing was asked: whatever this is, the connection cannot be trusted.
+            worker.pool.remove(self)
+            close()
+        case .awaitingHead: receiveHead(bytes)
+        case .body, .discarding: receiveBody(bytes)
+        case .securing: close()
+        }
+    }
+
+    private func receiveHead(_ bytes: UnsafeMutableRawBufferPointer) {
+        hasAnswered = true
+        if inbox.isEmpty {
+            let used = readHeads(bytes)
+            guard phase == .awaitingHead, client != nil, used < bytes.count, !isClosing else {
+                return
+            }
+            inbox.append(UnsafeRawBufferPointer(rebasing: bytes[used...]))
+        } else {
+            var whole = ByteBuffer()
+            swap(&whole, &inbox)
+            whole.append(UnsafeRawBufferPointer(bytes))
+            let used = readHeads(whole.mutableBytes)
+            guard phase == .awaitingHead, client != nil, used < whole.count, !isClosing else {
+                return
+            }
+            whole.consume(used)
+            swap(&whole, &inbox)
+        }
+    }
+
+    /// Reads interim heads, the final one and the body behind it. Answers how many bytes were used; that
+    /// means nothing once the response is done, since the connection may serve another by then.
+    private func readHeads(_ bytes: UnsafeMutableRawBufferPointer) -> Int {
+        var offset = 0
+        while let client {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[offset...])
+            let head = UnsafeRawBufferPointer(rest)
+            let framing: BodyFraming
+            do throws(WireError) {
+                guard try parser.response(in: head, into: &worker.responseHead) == .complete else {
+                    return offset
+                }
+                parser.reset()
+                offset += worker.responseHead.length
+                // No upgrade is ever asked for, so none can have been agreed to.
+                if worker.responseHead.status == 101 { throw .invalidStatus }
+                if worker.responseHead.status < 200 {
+                    client.relayInterim(head)
+                    continue
+                }
+                framing = try worker.responseHead.responseFraming(in: head, to: client.method)
+            } catch {
+                fail(.responseMalformed)
+                return bytes.count
+            }
+            disarm()
+            persists = worker.responseHead.persists && framing != .untilClose
+            reader.start(framing)
+            phase = .body
+            client.headArrived(head, framing: framing)
+            // The client may have let the connection go, or have closed.
+            guard !isClosing, phase == .body || phase == .discarding else { return bytes.count }
+            receiveBody(UnsafeMutableRawBufferPointer(rebasing: bytes[offset...]))
+            return bytes.count
+        }
+        return offset
+    }
+
+    private func receiveBody(_ bytes: UnsafeMutableRawBufferPointer) {
+        let step: BodyStep
+        do throws(WireError) {
+            step = try reader.read(bytes)
+        } catch {
+            return fail(.responseMalformed)
+        }
+        let hasLeftover = step.consumed < bytes.count
+        guard let client else {
+            discarded += bytes.count
+            if step.isFinished {
+                conclude(hasLeftover: hasLeftover)
+            } else if discarded > Self.discardBytesMax {
+                close()
+            }
+            return
+        }
+        let data = UnsafeRawBufferPointer(rebasing: bytes[step.data])
+        client.relayBody(data, isLast: step.isFinished, trailers: reader.trailers.bytes)
+        guard !isClosing else { return }
+        if step.isFinished {
+            conclude(hasLeftover: hasLeftover)
+        } else if !client.isFlushed {
+            stopReading()
+        }
+    }
+
+    /// The response is whole. The last thing done here, since the connection may be leased again at once.
+    private func conclude(hasLeftover: Bool) {
+        let client = client
+        self.client = nil
+        phase = .idle
+        let isReusable =
+            persists && !hasLeftover && isRequestWhole && isFlushed && !hasFailedWriting
+            && !hasEnded
+        if isReusable {
+            worker.giveBack(self)
+        } else {
+            close()
+        }
+        client?.responseDone()
+    }
+
+    // MARK: Ends and failures
+
+    override func didEnd() {
+        switch phase {
+        case .idle:
+            worker.pool.remove(self)
+            close()
+        case .awaitingHead: fail(.connectionLost)
+        case .body:
+            do throws(WireError) {
+                try reader.end()
+            } catch {
+                return fail(.connectionLost)
+            }
+            client?.relayBody(
+                UnsafeRawBufferPointer(start: nil, count: 0), isLast: true,
+                trailers: UnsafeRawBufferPointer(start: nil, count: 0))
+            guard !isClosing else { return }
+            conclude(hasLeftover: false)
+        case .discarding, .securing: fail(.connectionLost)
+        }
+    }
+
+    override func didFail(_ error: ReactorError) {
+        if phase == .idle { worker.pool.remove(self) }
+        fail(.connectionLost)
+    }
+
+    private func fail(_ failure: Exchange.Failure) {
+        let client = client
+        let wasSecuring = phase == .securing
+        self.client = nil
+        close()
+        if wasSecuring {
+            client?.connectFailed(.upstreamTLS(tlsFailure?.reason ?? "the connection broke off"))
+        } else {
+            client?.upstreamLost(nothingSent: false, isUnanswered: !hasAnswered, failure)
+        }
+    }
+
+    override func didFlush() { client?.upstreamFlushed() }
+
+    override func deadlinePassed(_ kind: DeadlineKind) {
+        switch phase {
+        case .idle:
+            worker.pool.remove(self)
+            close()
+        case .securing:
+            let client = client
+            self.client = nil
+            close()
+            client?.connectFailed(.dial(.timedOut))
+        case .awaitingHead: fail(.responseTimedOut)
+        case .body, .discarding: close()
+        }
+    }
+
+    /// Into the pool: nothing is expected until the next `begin`.
+    func rest() {
+        startReading()
+        arm(.upstreamIdle)
+    }
+}

@@ -1,0 +1,28 @@
+// TLS contexts for upstreams. They are made when a table is installed, on the control plane's thread, since
+// reading authorities touches the disk; workers only find them.
+
+import Crypto
+import Routing
+import Vocabulary
+import Synchronization
+
+/// One context for each set of authorities; shared by all workers.
+final class UpstreamTrust: Sendable {
+    private let contexts = Mutex<[TLSTrust: TLSContext]>([:])
+
+    /// Makes what the table's upstreams need and does not exist yet.
+    func prepare(for table: RouteTable) throws(TLSError) {
+        for upstream in table.upstreams where upstream.origin.scheme == .https {
+            _ = try context(for: upstream)
+        }
+    }
+
+    /// Asked once for each new connection.
+    func context(for upstream: Upstream) throws(TLSError) -> TLSContext {
+        let trust = upstream.caFile.map { TLSTrust.file(path: $0) } ?? .system
+        if let context = contexts.withLock({ $0[trust] }) { return context }
+        let context = try TLSContext.client(trust: trust)
+        contexts.withLock { $0[trust] = context }
+        return context
+    }
+}

@@ -1,0 +1,314 @@
+// One worker: a loop, its clients, its connections to upstreams, its table of credentials. It shares nothing
+// with other workers and hears from the control plane by its mailbox alone. It waits for nobody.
+
+import Bytes
+import Crossing
+import Crypto
+import Diagnostics
+import HTTPWire
+import Reactor
+import Routing
+import Vocabulary
+
+/// Everything that one thread of the data plane owns.
+final class Worker {
+    let number: Int
+    let loop: EventLoop
+    let settings: WorkerSettings
+    let mailbox: Mailbox<ToWorker>
+    private let waker: Waker
+    private let toControl: @Sendable (ToControl) -> Void
+    private let trust: UpstreamTrust
+    private let log: Log
+
+    private(set) var table: RouteTable
+    /// Counts installed tables; connections made for an older one are not used again.
+    private var epoch = 0
+    /// One for each listener.
+    let guards: [AccessGuard]
+    private(set) var credentials: CredentialView
+    var pool: UpstreamPool
+    private var sessions: [TLSSession?] = []
+    var budget: ReplayBudget
+    var blocks: BlockPool
+    var counters = Counters()
+
+    // Scratch of the message in hand; nothing in it outlives the call that filled it.
+    var requestHead: MessageHead
+    var responseHead: MessageHead
+    var output = ByteBuffer(capacity: 16 * 1024)
+    var tail = ByteBuffer(capacity: 1024)
+
+    // SAFETY: a client removes itself before it is released.
+    private var clients: [Unmanaged<ClientConnection>] = []
+    private var listeners: [Listener] = []
+    private var waiting: WaitingRoom
+    private var dials = DialTable()
+    private var accessLines = ByteBuffer()
+    private(set) var isDraining = false
+    private var isStopping = false
+
+    init(
+        number: Int, settings: WorkerSettings, table: RouteTable, guards: [AccessGuard],
+        credentials: Int, trust: UpstreamTrust, log: Log,
+        toControl: @escaping @Sendable (ToControl) -> Void
+    ) throws(ReactorError) {
+        self.number = number
+        self.settings = settings
+        self.guards = guards
+        self.trust = trust
+        self.log = log
+        self.toControl = toControl
+        self.table = table.unshared()
+        self.credentials = CredentialView(count: credentials)
+        pool = UpstreamPool(
+            perUpstreamMax: settings.idlePerUpstreamMax, ageMax: settings.upstreamAge)
+        pool.reset(upstreams: table.upstreams.count)
+        sessions = Array(repeating: nil, count: table.upstreams.count)
+        budget = ReplayBudget(
+            perRequestMax: settings.replayBytesMax, totalMax: settings.replayTotalBytesMax)
+        blocks = BlockPool(blockBytes: 4096, blocksMax: 256)
+        requestHead = MessageHead(fieldsMax: settings.fieldsMax)
+        responseHead = MessageHead(fieldsMax: settings.fieldsMax)
+        waiting = WaitingRoom(slots: credentials, max: settings.parkedMax)
+        let loop = try EventLoop()
+        loop.setDurations(settings)
+        self.loop = loop
+        // The waker's closure needs the worker, which needs the waker: the box breaks the circle.
+        let box = WorkerBox()
+        let waker = try Waker(on: loop) { box.worker?.takeUnretainedValue().readMail() }
+        self.waker = waker
+        mailbox = Mailbox { waker.wake() }
+        // SAFETY: the waker is closed before the worker's thread lets the worker go.
+        box.worker = Unmanaged.passUnretained(self)
+    }
+
+    private final class WorkerBox {
+        // SAFETY: see above.
+        var worker: Unmanaged<Worker>?
+    }
+
+    /// Accepts from the sockets, one for each guard.
+    func listen(on sockets: [ListenSocket]) throws(ReactorError) {
+        for (index, socket) in sockets.enumerated() {
+            let listener = try Listener(
+                on: loop, socket,
+                makeStream: { [unowned self] in
+                    guard clients.count < settings.clientsMax else { return nil }
+                    return ClientConnection(self, listener: index)
+                },
+                onAccept: { [unowned self] stream in
+                    let client = unsafeDowncast(stream, to: ClientConnection.self)
+                    client.place = clients.count
+                    // SAFETY: see `clients`.
+                    clients.append(Unmanaged.passUnretained(client))
+                    client.start()
+                })
+            listeners.append(listener)
+        }
+    }
+
+    /// Runs until it is stopped or drained.
+    func run() {
+        loop.run()
+        toControl(.stopped(worker: number))
+    }
+
+    // MARK: Mail
+
+    private func readMail() {
+        for message in mailbox.takeAll() {
+            switch message {
+            case .install(let table): install(table)
+            case .credential(let update): install(update)
+            case .refused(let slot, let generation, let refusal):
+                for client in waiting.take(slot, upTo: generation) {
+                    client.takeUnretainedValue().credentialRefused(refusal)
+                }
+            case .dialled(let ticket, let result): dialled(ticket, result)
+            case .drain: drain()
+            case .stop: stop()
+            }
+        }
+    }
+
+    private func install(_ table: RouteTable) {
+        epoch += 1
+        self.table = table.unshared()
+        pool.reset(upstreams: table.upstreams.count)
+        sessions = Array(repeating: nil, count: table.upstreams.count)
+        let slots = table.routes.compactMap { $0.credential?.index }.max().map { $0 + 1 } ?? 0
+        credentials.grow(to: slots)
+        waiting.grow(to: slots)
+    }
+
+    private func install(_ update: CredentialUpdate) {
+        credentials.install(update)
+        guard update.line != nil, update.generation > .none else { return }
+        let older = Generation(update.generation.count - 1)
+        for client in waiting.take(update.slot, upTo: older) {
+            client.takeUnretainedValue().credentialArrived()
+        }
+    }
+
+    // MARK: Credentials
+
+    func offer(_ slot: CredentialSlot?) -> Exchange.Offer {
+        guard let slot else { return .noneNeeded }
+        return credentials.offer(slot, now: SystemTime.bootTime())
+    }
+
+    /// Lets a client wait for a newer credential; false when too many wait already. The wait may be
+    /// over at once, when another request has brought a newer one.
+    func park(
+        _ client: ClientConnection, _ slot: CredentialSlot, newerThan generation: Generation
+    ) -> Bool {
+        if case .usable(let newest) = offer(slot), newest > generation {
+            client.credentialArrived()
+            return true
+        }
+        guard waiting.add(client, slot) else { return false }
+        ask(slot, newerThan: generation)
+        return true
+    }
+
+    func unpark(_ client: ClientConnection) {
+        if let slot = client.record.credential { waiting.remove(client, slot) }
+    }
+
+    /// Asks the control plane, unless it was asked for as much already.
+    func ask(_ slot: CredentialSlot, newerThan generation: Generation) {
+        if waiting.noteAsked(slot, newerThan: generation) {
+            toControl(.need(slot, newerThan: generation, worker: number))
+        }
+    }
+
+    // MARK: Connections to upstreams
+
+    func lease(_ upstream: Int, _ isIdempotent: Bool) -> UpstreamConnection? {
+        pool.lease(upstream, isIdempotent: isIdempotent, now: loop.now)
+    }
+
+    /// Asks for a new connection; false when too many are asked for already.
+    func dial(_ upstream: Int, for client: ClientConnection) -> Bool {
+        guard dials.count < settings.dialsMax else { return false }
+        let (slot, turn) = dials.add(client, upstream: upstream, epoch: epoch)
+        client.dialSlot = slot
+        toControl(
+            .dial(
+                table.upstreams[upstream].origin,
+                Ticket(worker: number, slot: UInt32(slot), turn: turn)))
+        return true
+    }
+
+    func forgetDial(_ slot: Int) { dials.forget(slot) }
+
+    private func dialled(_ ticket: Ticket, _ result: Result<Int32, DialFailure>) {
+        guard let dial = dials.take(Int(ticket.slot), turn: ticket.turn) else { return }
+        let client = dial.client?.takeUnretainedValue()
+        client?.dialSlot = nil
+        let descriptor: Int32
+        switch result {
+        case .failure(let failure):
+            client?.connectFailed(.dial(failure))
+            return
+        case .success(let socket): descriptor = socket
+        }
+        let connection = UpstreamConnection(self, upstream: dial.upstream, epoch: dial.epoch)
+        do throws(ReactorError) {
+            try connection.open(descriptor: descriptor)
+        } catch {
+            connection.close()
+            client?.connectFailed(.dial(.other(error.reason)))
+            return
+        }
+        guard dial.epoch == epoch, table.upstreams[dial.upstream].origin.scheme == .https else {
+            return connectionReady(connection, for: client)
+        }
+        let upstream = table.upstreams[dial.upstream]
+        do throws(TLSError) {
+            let tls = try TLSConnection(
+                client: try trust.context(for: upstream), host: upstream.origin.host,
+                session: sessions[dial.upstream])
+            connection.secure(with: tls, for: client)
+        } catch {
+            connection.close()
+            client?.connectFailed(.upstreamTLS(error.reason))
+        }
+    }
+
+    /// A new connection can be used; if its client has gone in the meantime it waits for the next.
+    func connectionReady(_ connection: UpstreamConnection, for client: ClientConnection?) {
+        if connection.epoch == epoch, let session = connection.newestSession {
+            sessions[connection.upstream] = session
+        }
+        if let client {
+            client.connected(connection, isReused: false)
+        } else {
+            giveBack(connection)
+        }
+    }
+
+    /// The connection is free.
+    func giveBack(_ connection: UpstreamConnection) {
+        guard connection.epoch == epoch, !isStopping else { return connection.close() }
+        if let session = connection.newestSession { sessions[connection.upstream] = session }
+        if pool.keep(connection) { connection.rest() } else { connection.close() }
+    }
+
+    // MARK: Clients
+
+    func clientClosed(_ client: ClientConnection) {
+        guard clients.indices.contains(client.place),
+            clients[client.place].toOpaque() == Unmanaged.passUnretained(client).toOpaque()
+        else { return }
+        // SAFETY: see `clients`.
+        let last = clients.removeLast()
+        if client.place < clients.count {
+            clients[client.place] = last
+            last.takeUnretainedValue().place = client.place
+        }
+        if isDraining && clients.isEmpty && (isStopping || !settings.acceptsWhileDraining) {
+            finish()
+        }
+    }
+
+    /// A line for the request that has ended; many lines are written at once.
+    func logRequest(_ record: borrowing RequestRecord) {
+        record.writeAccessLine(now: loop.now, into: &accessLines)
+        log.writeWhole(accessLines.bytes)
+        accessLines.removeAll()
+    }
+
+    // MARK: The end
+
+    private func drain() {
+        guard !isDraining else { return }
+        isDraining = true
+        if !settings.acceptsWhileDraining { closeListeners() }
+        for client in clients { client.takeUnretainedValue().closeIfIdle() }
+        if clients.isEmpty && !settings.acceptsWhileDraining { finish() }
+    }
+
+    private func stop() {
+        isDraining = true
+        isStopping = true
+        closeListeners()
+        for client in clients { client.takeUnretainedValue().abandon() }
+        if clients.isEmpty { finish() }
+    }
+
+    private func closeListeners() {
+        for listener in listeners { listener.close() }
+        listeners = []
+    }
+
+    /// Nobody is left. The loop's end closes what is still idle.
+    private func finish() {
+        isStopping = true
+        closeListeners()
+        pool.reset(upstreams: 0)
+        waker.close()
+        loop.stop()
+    }
+}

@@ -1,0 +1,66 @@
+// Every limit and every duration of a worker, by name. The Configuration room has the defaults that a
+// user can change; what stands here is what a worker does when nothing else is said.
+
+import HTTPWire
+import Reactor
+
+/// What one worker allows and for how long it waits. Durations are in milliseconds, 0 means for ever.
+package struct WorkerSettings: Sendable {
+    package var headBytesMax = 64 * 1024
+    package var fieldsMax = 128
+    /// A request body up to this is kept so that it can be sent again.
+    package var replayBytesMax = 1 << 20
+    /// All kept bodies of one worker together.
+    package var replayTotalBytesMax = 64 << 20
+    package var clientsMax = 16_384
+    package var parkedMax = 1024
+    package var dialsMax = 1024
+    package var idlePerUpstreamMax = 256
+
+    package var clientHead: UInt64 = 10_000
+    package var clientIdle: UInt64 = 75_000
+    /// Dialling; then once more for the TLS handshake.
+    package var connect: UInt64 = 10_000
+    /// From the last byte of the request sent to the head of the response.
+    package var response: UInt64 = 300_000
+    package var upstreamIdle: UInt64 = 55_000
+    /// An older connection is not used again, so that a change of the upstream's address is noticed.
+    package var upstreamAge: UInt64 = 600_000
+    /// How long a request waits for a credential at the most; the control plane usually answers first.
+    package var credentialWait: UInt64 = 150_000
+    /// How long a client that expects a 100 waits for the upstream's before it gets ours.
+    package var expectContinue: UInt64 = 1000
+    /// How long a closed connection's peer may take to close its side.
+    package var linger: UInt64 = 2000
+    /// Whether new connections are accepted while draining, for an application that shuts down beside us.
+    package var acceptsWhileDraining = false
+    package var logsRequests = false
+
+    package init() {}
+
+    var headLimits: HeadLimits { HeadLimits(headBytesMax: headBytesMax, fieldsMax: fieldsMax) }
+}
+
+extension DeadlineKind {
+    static let clientHead = DeadlineKind(0)
+    static let clientIdle = DeadlineKind(1)
+    static let linger = DeadlineKind(2)
+    static let credentialWait = DeadlineKind(3)
+    static let expectContinue = DeadlineKind(4)
+    static let handshake = DeadlineKind(5)
+    static let response = DeadlineKind(6)
+    static let upstreamIdle = DeadlineKind(7)
+}
+
+extension EventLoop {
+    func setDurations(_ settings: WorkerSettings) {
+        setDuration(.clientHead, milliseconds: settings.clientHead)
+        setDuration(.clientIdle, milliseconds: settings.clientIdle)
+        setDuration(.linger, milliseconds: settings.linger)
+        setDuration(.credentialWait, milliseconds: settings.credentialWait)
+        setDuration(.expectContinue, milliseconds: settings.expectContinue)
+        setDuration(.handshake, milliseconds: settings.connect)
+        setDuration(.response, milliseconds: settings.response)
+        setDuration(.upstreamIdle, milliseconds: settings.upstreamIdle)
+    }
+}
