@@ -30,21 +30,23 @@ extension ClientConnection {
         reader.start(framing)
         if !reader.isFinished { phase = .body }
 
-        if let refusal = worker.guards[listener].judge(worker.requestHead, target, bytes) {
+        if let refusal = rules.access.judge(worker.requestHead, target, bytes) {
             return answer(.access(refusal))
         }
-        guard let index = worker.table.match(worker.requestHead, target, bytes) else {
+        let installed = worker.installed
+        guard let index = installed.table.match(worker.requestHead, target, bytes) else {
             return answer(.routeNotFound)
         }
-        let plan = worker.table.routes[index].plan
-        var slot = worker.table.routes[index].credential
+        let route = installed.table.routes[index]
+        let plan = route.plan
+        var slot = route.credential
         switch plan.judge(worker.requestHead, target, bytes) {
         case .refuse(let refusal): return answer(.access(refusal))
         case .forward(let withCredential): if !withCredential { slot = nil }
         }
         record.write(
             worker.requestHead, target, bytes, framing: framing, route: index,
-            upstream: worker.table.routes[index].upstream, plan: plan, credential: slot,
+            upstream: route.upstream, plan: plan, credential: slot,
             block: worker.blocks.take())
         if worker.settings.logsRequests { record.note(path: target.path.bytes(in: bytes)) }
         perform(exchange.begin(record.method, worker.offer(slot)))

@@ -25,10 +25,9 @@ final class ClientConnection: ByteStream {
         case lingering
     }
 
-    // SAFETY: the worker outlives its connections.
-    unowned(unsafe) let worker: Worker
-    /// Which of the worker's listeners, and so of its guards, it came through.
-    let listener: Int
+    let worker: Worker
+    /// The rules of the listener that it came through.
+    let rules: ListenerRules
     /// Its place in the worker's list of clients.
     var place = 0
     /// Its dial slot while it waits for a connection.
@@ -59,12 +58,12 @@ final class ClientConnection: ByteStream {
     /// Whether the worker's output buffer holds this response's head.
     var hasUnsentHead = false
 
-    // SAFETY: an upstream connection detaches itself before it closes.
-    unowned(unsafe) var upstream: UpstreamConnection?
+    /// The connection that has the request; it detaches itself before it closes.
+    var upstream: UpstreamConnection?
 
-    init(_ worker: Worker, listener: Int) {
+    init(_ worker: Worker, _ rules: ListenerRules) {
         self.worker = worker
-        self.listener = listener
+        self.rules = rules
         parser = HeadParser(limits: worker.settings.headLimits)
         super.init(on: worker.loop)
     }

@@ -18,14 +18,13 @@ final class UpstreamConnection: ByteStream {
         case discarding
     }
 
-    // SAFETY: the worker outlives its connections.
-    private unowned(unsafe) let worker: Worker
+    private let worker: Worker
     /// Its place in the worker's table, good while `epoch` is the table's.
     let upstream: Int
     let epoch: Int
     let openedAt: UInt64
-    // SAFETY: the client detaches itself before it closes.
-    private unowned(unsafe) var client: ClientConnection?
+    /// Who waits for the response; it detaches itself before it closes.
+    private var client: ClientConnection?
     private var phase = Phase.idle
     private var parser: HeadParser
     private var reader = BodyReader()
@@ -51,6 +50,7 @@ final class UpstreamConnection: ByteStream {
     /// Makes the connection's TLS handshake; the client is told how it ends.
     func secure(with connection: consuming TLSConnection, for client: ClientConnection?) {
         self.client = client
+        client?.upstream = self
         phase = .securing
         arm(.handshake)
         secure(with: connection)
@@ -61,6 +61,7 @@ final class UpstreamConnection: ByteStream {
         phase = .idle
         let client = client
         self.client = nil
+        client?.upstream = nil
         worker.connectionReady(self, for: client)
     }
 
@@ -247,13 +248,17 @@ final class UpstreamConnection: ByteStream {
         self.client = nil
         close()
         if wasSecuring {
+            client?.upstream = nil
             client?.connectFailed(.upstreamTLS(tlsFailure?.reason ?? "the connection broke off"))
         } else {
             client?.upstreamLost(nothingSent: false, isUnanswered: !hasAnswered, failure)
         }
     }
 
-    override func didFlush() { client?.upstreamFlushed() }
+    override func didFlush() {
+        // The handshake's bytes are none of the client's business.
+        if phase != .securing { client?.upstreamFlushed() }
+    }
 
     override func deadlinePassed(_ kind: DeadlineKind) {
         switch phase {
@@ -263,6 +268,7 @@ final class UpstreamConnection: ByteStream {
         case .securing:
             let client = client
             self.client = nil
+            client?.upstream = nil
             close()
             client?.connectFailed(.dial(.timedOut))
         case .awaitingHead: fail(.responseTimedOut)

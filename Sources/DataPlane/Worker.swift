@@ -10,6 +10,25 @@ import Reactor
 import Routing
 import Vocabulary
 
+/// A table of routes and how often it was replaced; connections made for an older one are not used again.
+/// Classes with constant parts can be read without touching the reference counts of what they hold.
+final class InstalledTable {
+    let table: RouteTable
+    let epoch: Int
+
+    init(_ table: RouteTable, epoch: Int) {
+        self.table = table
+        self.epoch = epoch
+    }
+}
+
+/// What one listener lets in.
+final class ListenerRules {
+    let access: AccessGuard
+
+    init(_ access: AccessGuard) { self.access = access }
+}
+
 /// Everything that one thread of the data plane owns.
 final class Worker {
     let number: Int
@@ -21,11 +40,9 @@ final class Worker {
     private let trust: UpstreamTrust
     private let log: Log
 
-    private(set) var table: RouteTable
-    /// Counts installed tables; connections made for an older one are not used again.
-    private var epoch = 0
+    private(set) var installed: InstalledTable
     /// One for each listener.
-    let guards: [AccessGuard]
+    private let rules: [ListenerRules]
     private(set) var credentials: CredentialView
     var pool: UpstreamPool
     private var sessions: [TLSSession?] = []
@@ -55,11 +72,11 @@ final class Worker {
     ) throws(ReactorError) {
         self.number = number
         self.settings = settings
-        self.guards = guards
+        rules = guards.map(ListenerRules.init)
         self.trust = trust
         self.log = log
         self.toControl = toControl
-        self.table = table.unshared()
+        installed = InstalledTable(table.unshared(), epoch: 0)
         self.credentials = CredentialView(count: credentials)
         pool = UpstreamPool(
             perUpstreamMax: settings.idlePerUpstreamMax, ageMax: settings.upstreamAge)
@@ -95,7 +112,7 @@ final class Worker {
                 on: loop, socket,
                 makeStream: { [unowned self] in
                     guard clients.count < settings.clientsMax else { return nil }
-                    return ClientConnection(self, listener: index)
+                    return ClientConnection(self, rules[index])
                 },
                 onAccept: { [unowned self] stream in
                     let client = unsafeDowncast(stream, to: ClientConnection.self)
@@ -133,8 +150,7 @@ final class Worker {
     }
 
     private func install(_ table: RouteTable) {
-        epoch += 1
-        self.table = table.unshared()
+        installed = InstalledTable(table.unshared(), epoch: installed.epoch + 1)
         pool.reset(upstreams: table.upstreams.count)
         sessions = Array(repeating: nil, count: table.upstreams.count)
         let slots = table.routes.compactMap { $0.credential?.index }.max().map { $0 + 1 } ?? 0
@@ -192,11 +208,11 @@ final class Worker {
     /// Asks for a new connection; false when too many are asked for already.
     func dial(_ upstream: Int, for client: ClientConnection) -> Bool {
         guard dials.count < settings.dialsMax else { return false }
-        let (slot, turn) = dials.add(client, upstream: upstream, epoch: epoch)
+        let (slot, turn) = dials.add(client, upstream: upstream, epoch: installed.epoch)
         client.dialSlot = slot
         toControl(
             .dial(
-                table.upstreams[upstream].origin,
+                installed.table.upstreams[upstream].origin,
                 Ticket(worker: number, slot: UInt32(slot), turn: turn)))
         return true
     }
@@ -222,10 +238,10 @@ final class Worker {
             client?.connectFailed(.dial(.other(error.reason)))
             return
         }
-        guard dial.epoch == epoch, table.upstreams[dial.upstream].origin.scheme == .https else {
+        guard dial.epoch == installed.epoch, installed.table.upstreams[dial.upstream].origin.scheme == .https else {
             return connectionReady(connection, for: client)
         }
-        let upstream = table.upstreams[dial.upstream]
+        let upstream = installed.table.upstreams[dial.upstream]
         do throws(TLSError) {
             let tls = try TLSConnection(
                 client: try trust.context(for: upstream), host: upstream.origin.host,
@@ -239,7 +255,7 @@ final class Worker {
 
     /// A new connection can be used; if its client has gone in the meantime it waits for the next.
     func connectionReady(_ connection: UpstreamConnection, for client: ClientConnection?) {
-        if connection.epoch == epoch, let session = connection.newestSession {
+        if connection.epoch == installed.epoch, let session = connection.newestSession {
             sessions[connection.upstream] = session
         }
         if let client {
@@ -251,7 +267,7 @@ final class Worker {
 
     /// The connection is free.
     func giveBack(_ connection: UpstreamConnection) {
-        guard connection.epoch == epoch, !isStopping else { return connection.close() }
+        guard connection.epoch == installed.epoch, !isStopping else { return connection.close() }
         if let session = connection.newestSession { sessions[connection.upstream] = session }
         if pool.keep(connection) { connection.rest() } else { connection.close() }
     }

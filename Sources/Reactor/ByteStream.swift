@@ -11,8 +11,7 @@ import Glibc
 
 /// A connection. Subclasses say what its events mean; every call is made on the loop's thread.
 open class ByteStream {
-    // SAFETY: the worker closes all its streams and waits for that before it lets its loop go.
-    package unowned(unsafe) let loop: EventLoop
+    package let loop: EventLoop
     private let handles: Handles
     /// What the kernel would not take; `inFlight` belongs to libuv until its callback.
     private var inFlight = ByteBuffer()
