@@ -238,7 +238,9 @@ final class Worker {
             client?.connectFailed(.dial(.other(error.reason)))
             return
         }
-        guard dial.epoch == installed.epoch, installed.table.upstreams[dial.upstream].origin.scheme == .https else {
+        guard dial.epoch == installed.epoch,
+            installed.table.upstreams[dial.upstream].origin.scheme == .https
+        else {
             return connectionReady(connection, for: client)
         }
         let upstream = installed.table.upstreams[dial.upstream]

@@ -76,7 +76,7 @@ final class TestPlane: Sendable {
     /// - Parameter onNeed: what the control plane does when it is asked; by default it hands out
     ///   `token-2`, `token-3` and so on.
     init(
-        upstream: String, path: String = "", credential: Bool = true,
+        upstream: String, path: String = "", caFile: String? = nil, credential: Bool = true,
         token: String? = "token-1", settings: WorkerSettings = WorkerSettings(),
         onNeed: @escaping @Sendable (Generation, Shared) -> Void = { generation, shared in
             let next = generation.count + 1
@@ -88,6 +88,7 @@ final class TestPlane: Sendable {
         let socket = try ListenSocket.bind(address: "127.0.0.1", port: 0)
         port = socket.port
         var spec = RouteSpec(path: path, upstream: try UpstreamURL(upstream))
+        spec.caFile = caFile
         if credential { spec.credential = RouteCredential(slot: CredentialSlot(0)) }
         group = try WorkerGroup(
             count: 1, settings: settings, table: RouteTable([spec]), credentials: 1,

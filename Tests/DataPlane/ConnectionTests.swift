@@ -1,0 +1,217 @@
+import Crypto
+import DataPlane
+import Support
+import Synchronization
+import Testing
+import Vocabulary
+
+@Suite struct `Client connections` {
+    @Test func `of HTTP 1.0 are answered and closed unless they ask to stay`() throws {
+        let upstream = try FakeUpstream {
+            try $0.serve { _ in FakeResponse(body: "abc", framing: .chunked(["abc"], trailers: []))
+            }
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        try client.send("GET / HTTP/1.0\r\nHost: localhost:\(plane.port)\r\n\r\n".octets)
+        let answer = try client.stream.readToEnd()
+        #expect(answer.text.hasPrefix("HTTP/1.1 200 "))
+        #expect(!answer.text.lowercased().contains("chunked"))
+        #expect(answer.hasSuffix("\r\n\r\nabc"))
+    }
+
+    @Test func `that close their sending side still get their answer`() throws {
+        let upstream = try FakeUpstream { try $0.serve { _ in .ok("late") } }
+        let plane = try TestPlane(upstream: upstream.url, token: nil) { generation, shared in
+            pause(.milliseconds(200))
+            shared.give("token-2", generation.count + 1)
+        }
+        let client = try plane.client()
+        try client.send(client.request())
+        try client.stream.halfClose()
+        let answer = try client.stream.readToEnd()
+        #expect(answer.hasSuffix("\r\n\r\nlate"))
+    }
+
+    @Test func `that reset cancel their upstream request`() throws {
+        let ended = Gate()
+        let upstream = try FakeUpstream { connection in
+            _ = try connection.expectRequest()
+            _ = try connection.stream.waitForEnd(within: .seconds(5))
+            ended.open()
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        try client.send(client.request("GET", "/slow"))
+        _ = try upstream.waitForRequests(1)
+        client.stream.reset()
+        try ended.pass(within: .seconds(2))
+    }
+
+    @Test func `waiting for a 100 get the upstream's, or ours after a while`() throws {
+        for isSilent in [false, true] {
+            let upstream = try FakeUpstream { connection in
+                var request = try connection.expectHead()
+                #expect(request.value("Expect") == "100-continue")
+                if !isSilent { try connection.write("HTTP/1.1 100 Continue\r\n\r\n") }
+                try connection.stream.readBody(of: &request)
+                try connection.respond(.ok(request.body), to: request)
+            }
+            var settings = WorkerSettings()
+            settings.expectContinue = 200
+            let plane = try TestPlane(upstream: upstream.url, settings: settings)
+            let client = try plane.client()
+            let fields = [("Expect", "100-continue"), ("Content-Length", "3")]
+            try client.send(client.request("PUT", "/x", fields: fields))
+            #expect(try client.stream.readHead()?.status == 100)
+            try client.send("abc")
+            let answer = try client.stream.readResponse(to: "PUT")
+            #expect(answer.status == 200)
+            #expect(answer.body == "abc")
+        }
+    }
+
+    @Test func `waiting for a 100 are replayed after a 401 without having sent a body`() throws {
+        let upstream = try FakeUpstream { connection in
+            while var request = try connection.stream.readHead() {
+                guard request.value("Authorization") == "Bearer token-2" else {
+                    try connection.respond(.invalidToken, to: request)
+                    continue
+                }
+                try connection.write("HTTP/1.1 100 Continue\r\n\r\n")
+                try connection.stream.readBody(of: &request)
+                try connection.respond(.ok(request.body), to: request)
+            }
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        let fields = [("Expect", "100-continue"), ("Content-Length", "3")]
+        try client.send(client.request("PUT", "/x", fields: fields))
+        #expect(try client.stream.readHead()?.status == 100)
+        try client.send("abc")
+        #expect(try client.stream.readResponse(to: "PUT").body == "abc")
+    }
+
+    @Test func `see interim answers and trailers`() throws {
+        let upstream = try FakeUpstream { connection in
+            let request = try connection.expectRequest()
+            #expect(request.value("TE") == "trailers")
+            try connection.write(
+                """
+                HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\
+                HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n\
+                3\r\nabc\r\n0\r\nX-Sum: 9\r\nContent-Length: 7\r\n\r\n
+                """.octets)
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        try client.send(client.request("GET", "/", fields: [("TE", "trailers")]))
+        #expect(try client.stream.readHead()?.status == 103)
+        let answer = try client.stream.readResponse(to: "GET")
+        #expect(answer.body == "abc")
+        #expect(answer.trailers.map(\.name) == ["X-Sum"])
+        #expect(!answer.has("X-Sum"))
+    }
+}
+
+@Suite struct `Upstream connections` {
+    @Test func `that died in the pool are replaced for idempotent requests`() throws {
+        let upstream = try FakeUpstream { connection in
+            let request = try connection.expectRequest()
+            try connection.respond(.ok(), to: request)
+            // Closes without a word, as servers do whose keep-alive time is over.
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        for _ in 0..<50 { #expect(try client.exchange("PUT", "/", body: "x").status == 200) }
+        #expect(upstream.failures.isEmpty)
+    }
+
+    @Test func `that break after a POST do not see it again`() throws {
+        let upstream = try FakeUpstream { connection in
+            try connection.respond(.ok(), to: try connection.expectRequest())
+            _ = try connection.expectRequest()
+            connection.stream.reset()
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        #expect(try client.exchange().status == 200)
+        let answer = try client.exchange("POST", "/orders/7/cancel", body: "")
+        #expect(answer.status == 502)
+        #expect(answer.body.text.contains("upstream_closed"))
+        #expect(upstream.requests.count == 2)
+    }
+
+    @Test func `with an early answer have it passed on while the upload runs`() throws {
+        let upstream = try FakeUpstream { connection in
+            _ = try connection.expectHead()
+            _ = try connection.stream.read(64 * 1024)
+            try connection.write(
+                "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 9\r\n\r\ntoo large")
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        try client.send(
+            client.request("POST", "/up", fields: [("Content-Length", "104857600")]))
+        try? client.send(Octets(repeating: 7, count: 256 * 1024))
+        let answer = try client.stream.readResponse(to: "POST")
+        #expect(answer.status == 413)
+        #expect(answer.body == "too large")
+    }
+
+    @Test func `that end within a body cut the client off`() throws {
+        let upstream = try FakeUpstream { connection in
+            _ = try connection.expectRequest()
+            try connection.write("HTTP/1.1 500 Oh\r\nContent-Length: 123\r\n\r\n")
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        try client.send(client.request())
+        #expect(try client.stream.readHead()?.status == 500)
+        #expect(try client.stream.readToEnd().isEmpty)
+    }
+
+    @Test(arguments: [
+        "SSH-2.0-OpenSSH_9\r\n", "pong", "HTTP/1.1 099 X\r\n\r\n", "HTTP/1.1 1000 X\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nA: b\u{0}c\r\n\r\n",
+    ])
+    func `that speak no HTTP become a 502`(garbage: String) throws {
+        let upstream = try FakeUpstream { connection in
+            _ = try connection.expectRequest()
+            try connection.write(garbage.octets)
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        #expect(try plane.client().exchange().status == 502)
+    }
+
+    @Test func `speak TLS and are verified`() throws {
+        let authority = TestAuthority()
+        let identity = authority.loopback()
+        let context = try TLSContext.server(
+            certificateFile: identity.certificateFile, keyFile: identity.keyFile)
+        let upstream = try FakeUpstream(tls: context) {
+            try $0.serve { .ok(Octets($0.target)) }
+        }
+        let plane = try TestPlane(
+            upstream: upstream.url, caFile: authority.caFile)
+        let client = try plane.client()
+        for number in 0..<20 {
+            #expect(try client.exchange("GET", "/\(number)").body == Octets("/\(number)"))
+        }
+        let big = Octets.pattern(count: 300_000)
+        #expect(try client.exchange("POST", "/big", body: big).body == "/big")
+        #expect(upstream.requests.last?.body == big)
+        #expect(upstream.connectionCount == 1)
+
+        let stranger = try TestPlane(upstream: upstream.url)
+        let answer = try stranger.client().exchange()
+        #expect(answer.status == 502)
+        #expect(answer.body.text.contains("upstream_tls_failed"))
+    }
+}
+
+extension String {
+    var octets: Octets { Octets(self) }
+}
