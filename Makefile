@@ -1,0 +1,81 @@
+# Credential Proxy, for whoever builds it. A Swift toolchain is the only prerequisite: each target
+# installs the Debian packages that it needs and that are missing, and says so.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-providers lint format build bench fuzz clean toolchain packages
+
+# One set of flags for every debug build, so that no target compiles what another has compiled.
+CHECKED := --explicit-target-dependency-import-check error
+RELEASE := $(CHECKED) -c release --static-swift-stdlib --product proxy
+BINARY_BYTES_MAX := 20000000
+FUZZ_SECONDS := 60
+
+# What the build and the tests need: how to see whether it is there, and Debian's name for it.
+PACKAGES := pkg-config=pkg-config \
+    file:/usr/include/stdio.h=libc6-dev file:/usr/lib/gcc*/*/*/libstdc++.*=libstdc++-12-dev \
+    strip=binutils lib:openssl=libssl-dev lib:libnghttp2=libnghttp2-dev \
+    lib:libcurl=libcurl4-openssl-dev lib:libuv=libuv1-dev lib:yaml-0.1=libyaml-dev \
+    curl=curl openssl=openssl file:/etc/ssl/certs/ca-certificates.crt=ca-certificates
+BENCH_PACKAGES := python3=python3 python:ensurepip=python3-venv \
+    wrk=wrk go=golang-go
+
+help:
+	@echo 'make demo             the whole thing on this machine, no account needed   DEMO=--stay'
+	@echo 'make test             lint and every test                                  TEST="--filter Wire"'
+	@echo 'make test-providers   logins at real authorization servers, installed for it'
+	@echo 'make build            the release binary, stripped: .build/proxy'
+	@echo 'make bench            against nginx, HAProxy, Envoy, Caddy and Go          BENCH=--quick'
+	@echo 'make fuzz             every parser, FUZZ_SECONDS=60 each'
+	@echo 'make lint, format     what is not written as .swift-format says; mends it'
+	@echo 'make clean            removes .build'
+
+demo: packages
+	swift build $(CHECKED) --product proxy
+	.build/debug/proxy demo $(DEMO)
+
+test: packages lint
+	swift build $(CHECKED) --build-tests
+	swift test $(CHECKED) --skip-build $(TEST)
+
+# The same test bundle; these suites run only when they are asked for, as they install servers.
+test-providers: packages
+	swift build $(CHECKED) --build-tests
+	PROVIDERS=1 swift test $(CHECKED) --skip-build --filter ProvidersTests $(TEST)
+
+lint: toolchain
+	swift format lint --strict --recursive --parallel Sources Tests Package.swift
+
+format: toolchain
+	swift format --in-place --recursive --parallel Sources Tests Package.swift
+
+build: packages
+	swift build $(RELEASE)
+	strip -o .build/proxy .build/release/proxy
+	@bytes=$$(wc -c <.build/proxy) && echo ".build/proxy has $$bytes bytes" && \
+	if [ $$bytes -gt $(BINARY_BYTES_MAX) ]; then \
+	    echo 'make: error: that is more than the $(BINARY_BYTES_MAX) that it may have'; exit 1; \
+	fi
+
+bench: packages
+	@.ci/install $(BENCH_PACKAGES)
+	swift build $(RELEASE)
+	Tests/Benchmarks/prepare.sh .build/bench
+	python3 Tests/Benchmarks/bench.py $(BENCH)
+
+# A crash leaves its input in .build/fuzz; FUZZ_TARGETS=Head runs one alone.
+fuzz: packages
+	Tests/Fuzz/run "$(FUZZ_SECONDS)" $(FUZZ_TARGETS)
+
+clean:
+	rm -rf .build
+
+toolchain:
+	@command -v swift >/dev/null || { \
+	    echo 'make: error: there is no swift here'; \
+	    echo 'make: hint: https://www.swift.org/install has toolchains; 6.3 or newer is needed'; \
+	    exit 1; \
+	}
+
+packages: toolchain
+	@.ci/install $(PACKAGES)
