@@ -33,6 +33,23 @@ func tests(_ name: String, of imports: [String]) -> Target {
         path: "Tests/" + name, swiftSettings: settings)
 }
 
+/// One libFuzzer program. It has no `main` of its own, so only `Tests/Fuzz/run` builds it.
+func fuzzer(_ name: String, of imports: [String]) -> Target {
+    .executableTarget(
+        name: "Fuzz" + name, dependencies: imports.map { .init(stringLiteral: $0) },
+        path: "Tests/Fuzz/" + name,
+        swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
+}
+
+let fuzzers: [Target] =
+    Context.environment["FUZZ"] == nil
+    ? []
+    : [
+        fuzzer("Head", of: ["HTTPWire"]),
+        fuzzer("Body", of: ["HTTPWire", "Bytes"]),
+        fuzzer("TokenResponse", of: ["OAuth", "Bytes", "Vocabulary"]),
+    ]
+
 let libraries: [Target] = [
     .systemLibrary(
         name: "COpenSSL", pkgConfig: "openssl",
@@ -129,5 +146,5 @@ let package = Package(
         tests("Architecture", of: []),
         tests("Transcripts", of: ["Support"]),
         tests("EndToEnd", of: ["Bytes", "Crypto", "Support"]),
-    ],
+    ] + fuzzers,
 )
