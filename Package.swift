@@ -126,7 +126,7 @@ let package = Package(
         tests("Routing", of: ["Routing", "Bytes", "Vocabulary", "HTTPWire"]),
         tests("TokenStore", of: ["TokenStore", "Bytes", "Vocabulary"]),
         tests("Reactor", of: ["Reactor", "Bytes", "Support"]),
-        tests("Fetch", of: ["Fetch", "Bytes", "Vocabulary", "Support"]),
+        tests("Fetch", of: ["Fetch", "Bytes", "Vocabulary", "Crypto", "CCurl", "Support"]),
         tests("Configuration", of: ["Configuration", "Bytes", "Vocabulary", "Routing"]),
         tests("LoopbackServer", of: ["LoopbackServer", "Bytes", "HTTPWire", "Support"]),
         tests(

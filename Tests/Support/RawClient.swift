@@ -3,6 +3,11 @@
 import Glibc
 
 extension SocketStream {
+    /// Takes over a connected socket.
+    package convenience init(adopting descriptor: Int32) {
+        self.init(PlainTransport(descriptor))
+    }
+
     /// Connects to a port of loopback. A small receive buffer makes back-pressure visible early.
     package static func connect(
         to port: UInt16, host: String = "127.0.0.1", receiveBufferBytes: Int32? = nil,

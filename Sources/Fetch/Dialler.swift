@@ -1,0 +1,111 @@
+// Connections for workers: libcurl finds the address, races the families and talks to proxies; the
+// connected socket is then the caller's. No TLS and no byte of HTTP to the origin happens here.
+
+import CCurl
+package import Vocabulary
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+package final class Dialler: Sendable {
+    private let driver: CurlDriver
+    private let proxy: ForwardProxy
+
+    package init(driver: CurlDriver, proxy: ForwardProxy) {
+        self.driver = driver
+        self.proxy = proxy
+    }
+
+    /// Calls `done` once, on the driver's thread, where it must not block: with a socket that is
+    /// connected to the origin (through the tunnel of a proxy where there is one), non-blocking,
+    /// closed on exec and without Nagle's delay, and that the caller must close; or with the reason.
+    package func dial(
+        _ origin: Origin, timeoutMilliseconds: UInt64,
+        done: @escaping @Sendable (Result<Int32, DialFailure>) -> Void
+    ) {
+        driver.run(
+            DialTransfer(
+                origin: origin, hop: proxy.hop(for: origin),
+                timeoutMilliseconds: timeoutMilliseconds, done: done))
+    }
+}
+
+private final class DialTransfer: Transfer {
+    private let origin: Origin
+    private let hop: ForwardProxy.Hop?
+    private let timeoutMilliseconds: UInt64
+    private let done: @Sendable (Result<Int32, DialFailure>) -> Void
+
+    init(
+        origin: Origin, hop: ForwardProxy.Hop?, timeoutMilliseconds: UInt64,
+        done: @escaping @Sendable (Result<Int32, DialFailure>) -> Void
+    ) {
+        self.origin = origin
+        self.hop = hop
+        self.timeoutMilliseconds = timeoutMilliseconds
+        self.done = done
+    }
+
+    func begin() -> EasyHandle? {
+        let handle = EasyHandle()
+        // Always http, so that libcurl leaves TLS to the worker.
+        let host = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
+        guard isHost(origin.host), let url = try? WebAddress("http://\(host):\(origin.port)/")
+        else {
+            done(.failure(.nameNotResolved))
+            return nil
+        }
+        handle.set(url)
+        handle.set(hop)
+        handle.set(CURLOPT_CONNECT_ONLY, 1)
+        if hop?.scheme == .http {
+            handle.set(CURLOPT_HTTPPROXYTUNNEL, 1)
+            handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        }
+        let limit = Int(clamping: min(max(timeoutMilliseconds, 1), UInt64(Int32.max)))
+        handle.set(CURLOPT_CONNECTTIMEOUT_MS, limit)
+        handle.set(CURLOPT_TIMEOUT_MS, limit)
+        return handle
+    }
+
+    func conclude(_ handle: EasyHandle, _ code: CURLcode) -> () -> Void {
+        let done = self.done
+        guard code == CURLE_OK else {
+            let failure = TransferFailure(handle, code, host: origin.host, hop: hop).dialFailure
+            return { done(.failure(failure)) }
+        }
+        // libcurl closes its descriptor when the handle is removed. A duplicate is ours whenever
+        // and however that happens, and it leaves nothing to leak when a dial fails.
+        guard let theirs = handle.socket else {
+            return { done(.failure(.other("libcurl lost the connection"))) }
+        }
+        let ours = fcntl(theirs, F_DUPFD_CLOEXEC, 0)
+        guard ours >= 0 else {
+            let reason = String(cString: strerror(errno))
+            return { done(.failure(.other(reason))) }
+        }
+        var on: Int32 = 1
+        setsockopt(
+            ours, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+        _ = fcntl(ours, F_SETFL, fcntl(ours, F_GETFL) | O_NONBLOCK)
+        return { done(.success(ours)) }
+    }
+
+    func cancel() {
+        done(.failure(.other("shutting down")))
+    }
+
+    /// Letters that cannot end the host part of a URL.
+    private func isHost(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x3A: true
+                default: false
+                }
+            }
+    }
+}
