@@ -1,6 +1,8 @@
 // Takes a command's words apart: a command asks for its flags, then for its operands, then says
 // that it is done, and whatever nobody asked for is refused. It knows no command.
 
+import Vocabulary
+
 /// The words after a command's name.
 ///
 /// Flags may stand anywhere before `--`; a value follows as `--flag=value` or `--flag value`, and

@@ -6,6 +6,8 @@
     import Darwin
 #endif
 
+import Vocabulary
+
 /// The commands by name, in the order in which help lists them.
 enum CommandTable {
     static let commands: [any Command.Type] = [

@@ -1,6 +1,7 @@
 // The words of a command line, without any command.
 
 import Testing
+import Vocabulary
 
 @testable import proxy
 

@@ -3,7 +3,7 @@
 /// The known name that is fewest slips away: a letter more, less, other, or two swapped
 /// (Damerau-Levenshtein, adjacent swaps only). Nil when none is within a third of the name's length,
 /// and for words too long to be a slip.
-func nearestName(to typed: String, among names: [String]) -> String? {
+package func nearestName(to typed: String, among names: [String]) -> String? {
     guard typed.utf8.count <= 64 else { return nil }
     let limit = max(1, typed.count / 3)
     let ranked = names.map { (name: $0, slips: slips(between: typed, and: $0)) }
