@@ -73,3 +73,8 @@ package enum RouteError: Error, Hashable, Sendable {
     /// The client's field is to be kept although it may hold the local secret.
     case keptFieldMayHoldSecret(route: Int, name: String)
 }
+
+extension RouteSpec {
+    /// Whether a text can name a header field (RFC 9110 section 5.1).
+    package static func isFieldName(_ name: String) -> Bool { FieldName(name) != nil }
+}

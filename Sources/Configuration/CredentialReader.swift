@@ -1,0 +1,108 @@
+// Reads one credential: which of the three kinds it is, and how it is put into a request.
+
+import Routing
+import Vocabulary
+
+struct CredentialReader {
+    let problems: ProblemList
+    let paths: PathResolver
+
+    /// Keys of every credential.
+    static let commonKeys = ["header", "prefix", "export"]
+    static let tokenKeys = ["token"]
+    static let commandKeys = ["command", "ttl"]
+    static let keys = tokenKeys + commandKeys + OAuthReader.keys + commonKeys
+
+    /// Nil when something was wrong, which is then on the list.
+    func credential(_ node: YAMLNode, named id: CredentialID) -> CredentialSettings? {
+        guard
+            let mapping = MappingReader(
+                node, "credential \(quoted(id.name))", keys: Self.keys, later: Self.later,
+                problems: problems),
+            let kind = kind(mapping, id)
+        else { return nil }
+        let injection = injection(mapping)
+        return CredentialSettings(
+            id: id, kind: kind, injection: injection,
+            isExportable: mapping.bool("export") ?? true)
+    }
+
+    private func kind(_ mapping: MappingReader, _ id: CredentialID) -> CredentialSettings.Kind? {
+        let isToken = mapping.has("token")
+        let isCommand = mapping.has("command")
+        let oauth = OAuthReader.keys.filter(mapping.has)
+        let allowed: [String]
+        switch (isToken, isCommand) {
+        case (true, _): allowed = Self.tokenKeys
+        case (false, true): allowed = Self.commandKeys
+        case (false, false): allowed = OAuthReader.keys
+        }
+        for key in Self.keys
+        where mapping.has(key) && !allowed.contains(key) && !Self.commonKeys.contains(key) {
+            problems.add(
+                mapping.place(of: key),
+                "the key \(quoted(key)) does not go with \(quoted(isToken ? "token" : isCommand ? "command" : oauth.first ?? "issuer"))",
+                hint: "a credential has a token, a command, or an OAuth client")
+        }
+        if isToken {
+            guard let node = mapping.node("token"),
+                let source = SecretReader(problems, paths).source(node, "token")
+            else { return nil }
+            if case .command(let words) = source { return .command(words, lifetimeSeconds: nil) }
+            return .fixed(source)
+        }
+        if isCommand {
+            let lifetime = mapping.duration("ttl", in: 1000...(366 * 86_400_000))
+            return SecretReader(problems, paths).command(mapping, "command").map {
+                .command($0, lifetimeSeconds: lifetime.map { Int64($0 / 1000) })
+            }
+        }
+        guard !oauth.isEmpty else {
+            problems.add(
+                mapping.place, "credential \(quoted(id.name)) says nothing of where it comes from",
+                hint:
+                    "give it issuer and client_id, or token: { file: path }, or command: [program]")
+            return nil
+        }
+        return OAuthReader(mapping: mapping, problems: problems, paths: paths).settings().map {
+            .oauth($0)
+        }
+    }
+
+    /// In Authorization and its like a bearer token has its scheme, elsewhere it stands alone.
+    private func injection(_ mapping: MappingReader) -> Injection {
+        var injection = Injection()
+        if let header = mapping.name("header") {
+            injection.field = header.value
+            if !RouteSpec.isFieldName(header.value) {
+                problems.add(header.place, "\(quoted(header.value)) is no name of a header field")
+            }
+        }
+        guard let prefix = mapping.text("prefix") else {
+            if !injection.field.lowercased().hasSuffix("authorization") { injection.prefix = "" }
+            return injection
+        }
+        // `prefix: Bearer` is meant as a scheme; a space at the end of a plain text does not last.
+        let isWord = prefix.value.utf8.last.map { ($0 | 0x20) &- 0x61 < 26 } ?? false
+        injection.prefix = isWord ? prefix.value + " " : prefix.value
+        if !prefix.value.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+            || prefix.value.hasPrefix(" ")
+        {
+            problems.add(
+                prefix.place, "\(quoted(prefix.value)) cannot stand before a token",
+                hint: "write a scheme, such as Bearer, or \"\" for none")
+        }
+        return injection
+    }
+
+    /// Keys that the documentation of the whole product names.
+    private static let later = [
+        "provider": "write the provider's issuer, or its endpoints, instead",
+        "grant": "only the authorization code grant is there; leave the key out",
+        "private_key": "use client_secret, or no client authentication",
+        "discover": "write the issuer",
+        "inject": "the access token is what is sent; leave the key out",
+        "resource": "write it under authorization_params and token_params",
+        "dpop": "bearer tokens only; leave the key out",
+    ]
+}

@@ -1,0 +1,240 @@
+// Reads an OAuth client: where its endpoints are, who it is, what it asks for. Whatever could send a
+// secret over a network in the clear is refused here.
+
+import Vocabulary
+
+struct OAuthReader {
+    let mapping: MappingReader
+    let problems: ProblemList
+    let paths: PathResolver
+
+    static let keys = [
+        "issuer", "authorization_endpoint", "token_endpoint", "client_id", "client_secret",
+        "client_authentication", "scopes", "authorization_params", "token_params", "redirect_uri",
+        "login", "login_wait", "refresh_before", "assumed_lifetime",
+    ]
+
+    func settings() -> OAuthSettings? {
+        let endpoints = endpoints()
+        guard let client = mapping.name("client_id") else {
+            if !mapping.has("client_id") {
+                mapping.missing(
+                    "client_id", hint: "it is the name that the provider gave this client")
+            }
+            return nil
+        }
+        var settings = OAuthSettings(
+            endpoints: endpoints ?? .issuer(""), clientID: client.value)
+        if let node = mapping.node("client_secret") {
+            settings.clientSecret = SecretReader(problems, paths).source(node, "client_secret")
+        }
+        readClientAuthentication(&settings)
+        settings.scopes = scopes()
+        settings.authorizationParameters = parameters(
+            "authorization_params", reserved: Self.reservedInAuthorization)
+        settings.tokenParameters = parameters("token_params", reserved: Self.reservedInToken)
+        readRedirect(&settings)
+        if let policy = mapping.choice(
+            "login",
+            [
+                ("on_demand", OAuthSettings.LoginPolicy.onDemand),
+                ("manual", OAuthSettings.LoginPolicy.manual),
+            ])
+        {
+            settings.login = policy
+        }
+        if let wait = mapping.duration("login_wait", in: 0...3_600_000) {
+            settings.loginWaitMilliseconds = wait
+        }
+        settings.refreshLeadSeconds = seconds("refresh_before")
+        settings.fallbackLifetimeSeconds = seconds("assumed_lifetime")
+        return endpoints == nil ? nil : settings
+    }
+
+    private func seconds(_ key: String) -> Int64? {
+        mapping.duration(key, in: 1000...(366 * 86_400_000)).map { Int64($0 / 1000) }
+    }
+
+    // MARK: Endpoints
+
+    private func endpoints() -> OAuthSettings.Endpoints? {
+        let issuer = mapping.name("issuer").flatMap(checkedIssuer)
+        let hasEndpoints =
+            mapping.has("authorization_endpoint") || mapping.has("token_endpoint")
+        guard hasEndpoints else {
+            if !mapping.has("issuer") {
+                mapping.missing(
+                    "issuer", hint: "or give authorization_endpoint and token_endpoint")
+            }
+            return issuer.map { .issuer($0) }
+        }
+        for key in ["authorization_endpoint", "token_endpoint"] where !mapping.has(key) {
+            mapping.missing(key, hint: "both endpoints are needed where one is given")
+        }
+        let authorization = mapping.name("authorization_endpoint").flatMap(checkedEndpoint)
+        let token = mapping.name("token_endpoint").flatMap(checkedEndpoint)
+        guard let authorization, let token else { return nil }
+        return .fixed(authorization: authorization, token: token, issuer: issuer)
+    }
+
+    /// https, or http on this machine; no query, no fragment (RFC 8414 section 2). The text stays as
+    /// it is, since issuers are compared octet for octet.
+    private func checkedIssuer(_ text: Located<String>) -> String? {
+        guard let url = checkedURL(text, "issuer") else { return nil }
+        guard url.query == nil, url.fragment == nil else {
+            problems.add(
+                text.place, "an issuer has neither query nor fragment: \(quoted(text.value))")
+            return nil
+        }
+        if url.path.hasSuffix("/.well-known/openid-configuration")
+            || url.path.contains("/.well-known/oauth-authorization-server")
+        {
+            problems.add(
+                text.place, "\(quoted(text.value)) is the address of metadata, not an issuer",
+                hint: "write what stands before /.well-known")
+            return nil
+        }
+        return text.value
+    }
+
+    /// An endpoint may have a query (RFC 6749 sections 3.1 and 3.2), a fragment it has not.
+    private func checkedEndpoint(_ text: Located<String>) -> String? {
+        guard let url = checkedURL(text, "endpoint") else { return nil }
+        guard url.fragment == nil else {
+            problems.add(text.place, "an endpoint has no fragment: \(quoted(text.value))")
+            return nil
+        }
+        return text.value
+    }
+
+    private func checkedURL(_ text: Located<String>, _ subject: String) -> WebURL? {
+        guard !namesUser(text.value) else {
+            problems.add(
+                text.place, "the URL of an \(subject) names a user",
+                hint: "use client_id and client_secret")
+            return nil
+        }
+        do {
+            let url = try WebURL(text.value)
+            guard url.isSecure else {
+                problems.add(
+                    text.place,
+                    "\(quoted(text.value)) would send secrets over the network in the clear",
+                    hint: "write https://; http:// is for this machine only")
+                return nil
+            }
+            return url
+        } catch {
+            switch error {
+            case .notHTTP:
+                let hint = text.value.contains("://") ? nil : "write https://\(text.value)"
+                problems.add(
+                    text.place, "\(quoted(text.value)) is no https:// URL of an \(subject)",
+                    hint: hint)
+            case .invalidByte, .userInfo, .invalidHost, .invalidPort:
+                problems.add(text.place, "\(quoted(text.value)) is no URL of an \(subject)")
+            }
+            return nil
+        }
+    }
+
+    // MARK: The client and what it asks for
+
+    private func readClientAuthentication(_ settings: inout OAuthSettings) {
+        typealias Method = OAuthSettings.ClientAuthentication
+        settings.clientAuthentication = mapping.choice(
+            "client_authentication",
+            [Method.basic, .post, .none].map {
+                (word: $0 == .none ? "none" : $0.rawValue, value: $0)
+            })
+        switch settings.clientAuthentication {
+        case .basic, .post:
+            if !mapping.has("client_secret") {
+                mapping.missing(
+                    "client_secret", hint: "or write client_authentication: none")
+            }
+        case Method.none?:
+            if mapping.has("client_secret") {
+                problems.add(
+                    mapping.place(of: "client_secret"),
+                    "a client_secret is given, and client_authentication says none",
+                    hint: "leave one of them out")
+            }
+        case nil: break
+        }
+    }
+
+    /// A list, or one text with spaces as OAuth writes them (RFC 6749 section 3.3).
+    private func scopes() -> [String] {
+        guard let texts = mapping.texts("scopes") else { return [] }
+        var scopes: [String] = []
+        for text in texts {
+            for scope in text.value.split(separator: " ") {
+                let isToken = scope.utf8.allSatisfy {
+                    (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C
+                }
+                if !isToken {
+                    problems.add(text.place, "\(quoted(scope)) is no scope")
+                } else if !scopes.contains(String(scope)) {
+                    scopes.append(String(scope))
+                }
+            }
+        }
+        return scopes
+    }
+
+    /// Parameters that the login makes itself; one given twice would be two answers to one question.
+    static let reservedInAuthorization: Set<String> = [
+        "response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce",
+        "code_challenge", "code_challenge_method", "request", "request_uri",
+    ]
+    static let reservedInToken: Set<String> = [
+        "grant_type", "code", "redirect_uri", "client_id", "client_secret", "code_verifier",
+        "refresh_token", "client_assertion", "client_assertion_type", "scope", "device_code",
+    ]
+
+    private func parameters(
+        _ key: String, reserved: Set<String>
+    ) -> [(name: String, value: String)] {
+        guard let pairs = mapping.pairs(key) else { return [] }
+        return pairs.compactMap { pair in
+            guard !reserved.contains(pair.name) else {
+                problems.add(
+                    pair.value.place,
+                    "the parameter \(quoted(pair.name)) is made anew for each request and cannot be set",
+                    hint: Self.keyForParameter[pair.name].map { "use the key \($0)" })
+                return nil
+            }
+            guard !pair.name.isEmpty else {
+                problems.add(pair.value.place, "a parameter has no name")
+                return nil
+            }
+            return (pair.name, pair.value.value)
+        }
+    }
+
+    private static let keyForParameter = [
+        "scope": "scopes", "client_id": "client_id", "client_secret": "client_secret",
+        "redirect_uri": "redirect_uri",
+    ]
+
+    /// Where the login's answer comes to, as registered with the provider: loopback only
+    /// (RFC 8252 section 7.3), with a port where the provider insists on one.
+    private func readRedirect(_ settings: inout OAuthSettings) {
+        guard let text = mapping.name("redirect_uri") else { return }
+        let hosts = ["127.0.0.1", "localhost"]
+        guard let url = try? WebURL(text.value), url.origin.scheme == .http,
+            hosts.contains(url.origin.host), url.query == nil, url.fragment == nil
+        else {
+            problems.add(
+                text.place,
+                "\(quoted(text.value)) is no address on this machine that a login can come back to",
+                hint: "write http://127.0.0.1/callback, with a port where the provider wants one")
+            return
+        }
+        settings.callbackHost = url.origin.host
+        settings.callbackPath = url.path.isEmpty ? "/" : url.path
+        let hasPort = url.textBeforePath.dropFirst("http://".count).contains(":")
+        settings.callbackPort = hasPort ? url.origin.port : nil
+    }
+}

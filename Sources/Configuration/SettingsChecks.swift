@@ -1,0 +1,139 @@
+// What parts of a configuration must agree on: names that meet, addresses that may be open, routes
+// that do not lead back.
+
+import Routing
+import Vocabulary
+
+struct SettingsChecks {
+    let problems: ProblemList
+    let credentials: [Located<CredentialSettings>]
+
+    /// A listener that others can reach would lend the credential to whoever finds it.
+    func checkListeners(_ listen: [Located<ListenAddress>], hasSecret: Bool) {
+        var seen: Set<ListenAddress> = []
+        var repeated: Set<Place> = []
+        for address in listen {
+            // Port 0 is another one each time.
+            if !seen.insert(address.value).inserted, address.value.port != 0,
+                repeated.insert(address.place).inserted
+            {
+                problems.add(address.place, "\(address.value) is listed twice")
+            }
+            if !address.value.isLoopback, !hasSecret {
+                problems.add(
+                    address.place,
+                    "\(address.value) can be reached from other machines, and no local_secret is set",
+                    hint: "add local_secret: { file: path }, or listen on 127.0.0.1")
+            }
+        }
+    }
+
+    /// An upstream that is this proxy would call itself until something runs out.
+    func checkLoops(_ routes: [ReadRoute], _ listen: [ListenAddress]) {
+        for route in routes {
+            let origin = route.spec.upstream.origin
+            let own = listen.first { address in
+                guard address.port == origin.port, address.port != 0 else { return false }
+                return address.host == origin.host
+                    || origin.isLoopback && (address.isLoopback || address.isWildcard)
+                    || address.isWildcard && origin.host == address.host
+            }
+            guard let own else { continue }
+            // 127.0.0.1 and ::1 are two machines' worth of ports; a name may mean either.
+            let isOtherFamily =
+                own.isLoopback && origin.host != own.host && origin.host != "localhost"
+                && !origin.host.hasSuffix(".localhost")
+            if isOtherFamily { continue }
+            problems.add(
+                route.places.upstream, "the upstream \(quoted(origin.description)) is this proxy",
+                hint: "give the proxy another port with listen")
+        }
+    }
+
+    /// The specs with their credentials' slots; a name that nothing has is a problem.
+    func resolved(_ routes: [ReadRoute]) -> [RouteSpec] {
+        routes.map { route in
+            var spec = route.spec
+            guard let name = route.credential else {
+                if route.clientField != nil {
+                    problems.add(
+                        route.places.clientField,
+                        "client_authorization needs a credential that the client's could stand against",
+                        hint: "the client's fields are passed on where there is none")
+                }
+                return spec
+            }
+            guard let slot = credentials.firstIndex(where: { $0.value.id.name == name.value })
+            else {
+                let names = credentials.map(\.value.id.name)
+                let known =
+                    names.isEmpty
+                    ? "write credentials: { \(name.value): { … } }"
+                    : "known credentials: " + names.joined(separator: ", ")
+                problems.add(
+                    name.place, "no credential named \(quoted(name.value))",
+                    hint: nearestName(to: name.value, among: names).map {
+                        "did you mean \"\($0)\"?"
+                    }
+                        ?? known)
+                return spec
+            }
+            spec.credential = RouteCredential(
+                slot: CredentialSlot(slot), field: credentials[slot].value.injection.field,
+                clientField: route.clientField ?? .replace)
+            return spec
+        }
+    }
+
+    /// The compiled routes; nil when they are none, which is then on the list.
+    func table(
+        _ specs: [RouteSpec], places: [ReadRoute.Places], consumedFields: [String]
+    ) -> RouteTable? {
+        do {
+            return try RouteTable(specs, consumedFields: consumedFields)
+        } catch {
+            describe(error, specs, places)
+            return nil
+        }
+    }
+
+    private func describe(
+        _ error: RouteError, _ specs: [RouteSpec], _ places: [ReadRoute.Places]
+    ) {
+        switch error {
+        case .overlap(let route, let other):
+            let path = specs[route].path.isEmpty ? "/" : specs[route].path
+            let host = specs[route].host.map { " at host \(quoted($0))" } ?? ""
+            problems.add(
+                places[route].path, "two routes have the path \(quoted(path))\(host)",
+                hint: "the other is at \(places[other].path)")
+        case .hostInvalid(let route, let host):
+            problems.add(places[route].host, "\(quoted(host)) is no host name")
+        case .pathInvalid(let route, let path):
+            problems.add(
+                places[route].path, "\(quoted(path)) is no path prefix",
+                hint: "begin it with /, leave out dot segments, encode what a URL cannot hold")
+        case .fieldNameInvalid(let route, let name):
+            let isRemoved = specs[route].removedFields.contains(name)
+            problems.add(
+                isRemoved ? places[route].removedFields : places[route].setFields,
+                "\(quoted(name)) is no name of a header field")
+        case .fieldValueInvalid(let route, let name):
+            problems.add(
+                name == "Host" ? places[route].hostField : places[route].setFields,
+                "the value of \(quoted(name)) cannot be sent",
+                hint: "leave out control characters and spaces at its ends")
+        case .fieldReserved(let route, let name):
+            let isRemoved = specs[route].removedFields.contains(name)
+            problems.add(
+                isRemoved ? places[route].removedFields : places[route].setFields,
+                "the header field \(quoted(name)) is the proxy's own to write",
+                hint: name.lowercased() == "host" ? "use host_header" : nil)
+        case .keptFieldMayHoldSecret(let route, let name):
+            problems.add(
+                places[route].clientField,
+                "the client's \(quoted(name)) is to be kept, and may hold the local secret",
+                hint: "choose another field for the secret with local_secret: { header: X-… }")
+        }
+    }
+}
