@@ -48,6 +48,8 @@ let fuzzers: [Target] =
         fuzzer("Head", of: ["HTTPWire"]),
         fuzzer("Body", of: ["HTTPWire", "Bytes"]),
         fuzzer("TokenResponse", of: ["OAuth", "Bytes", "Vocabulary"]),
+        fuzzer("Configuration", of: ["Configuration", "Routing", "Vocabulary"]),
+        fuzzer("HeadEdits", of: ["Routing", "HTTPWire", "Bytes", "Vocabulary"]),
     ]
 
 let libraries: [Target] = [
