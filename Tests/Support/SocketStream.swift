@@ -13,6 +13,8 @@ package final class SocketStream {
     private let registration: SocketRegistry.Entry
     private var held: [UInt8] = []
     private var position = 0
+    /// Where one receive lands; kept, since filling an array with zeros is slow in a debug build.
+    private var scratch = [UInt8](repeating: 0, count: 1 << 16)
     private let onReceive: ((UnsafeRawBufferPointer) -> Void)?
 
     /// Takes the transport's descriptor over and makes it non-blocking.
@@ -50,16 +52,12 @@ package final class SocketStream {
             position = 0
         }
         let deadline = Deadline.after(limit)
-        let start = held.count
-        held.append(contentsOf: repeatElement(0, count: 1 << 16))
-        var received = 0
-        defer { held.removeLast((1 << 16) - received) }
-        received = try held.withUnsafeMutableBytes { bytes in
-            let target = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
+        let received = try scratch.withUnsafeMutableBytes { target in
             let count = try transport.receive(target, until: deadline)
             onReceive?(UnsafeRawBufferPointer(rebasing: target[..<count]))
             return count
         }
+        held.append(contentsOf: scratch[..<received])
         return received > 0
     }
 
