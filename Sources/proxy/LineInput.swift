@@ -20,7 +20,12 @@ func linesTyped(on descriptor: Int32, bytesMax: Int = 65_536) -> AsyncStream<Sec
     }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let (stopReader, stopWriter) = (ends[0], ends[1])
-    continuation.onTermination = { _ in close(stopWriter) }
+    continuation.onTermination = { _ in
+        // A byte, not only the end: a child process may hold a copy of the descriptor for a moment.
+        var byte: UInt8 = 0
+        _ = write(stopWriter, &byte, 1)
+        close(stopWriter)
+    }
     startThread {
         var line = LineUnderWay(bytesMax: bytesMax)
         while waitForInput(descriptor, orEndOf: stopReader) {

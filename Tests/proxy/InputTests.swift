@@ -60,6 +60,8 @@ import Testing
         task.cancel()
         await task.value
         write(writer, "x", 1)
+        var entry = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+        try #require(poll(&entry, 1, 10_000) == 1)
         var block = [UInt8](repeating: 0, count: 16)
         let count = read(reader, &block, block.count)
         #expect(count > 0 && block[count - 1] == 0x78)
