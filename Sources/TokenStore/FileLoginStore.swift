@@ -2,6 +2,7 @@
 // to ourselves, across processes and crashes; what a login means and when it dies is AuthCore's.
 
 import Bytes
+import Synchronization
 package import Vocabulary
 
 /// The logins below one directory. A value: it holds nothing open between calls.
@@ -72,6 +73,23 @@ package struct FileLoginStore: Sendable {
         }
     }
 
+    /// Keeps a second interactive login for one credential out; nil when another process holds it.
+    /// Freed by `release`, by the end of the value or of the process.
+    package func lockLogin(_ id: CredentialID) async throws(StoreError) -> LoginLock? {
+        try await disk.perform { () throws(StoreError) in
+            do throws(StoreError) {
+                guard let directory = try open(creating: true) else { return LoginLock(nil) }
+                switch try StoreLock.attempt(id.name + ".login.lock", in: directory) {
+                case .held(let lock): return LoginLock(lock)
+                case .heldByAnother: return nil
+                }
+            } catch {
+                guard case .readOnly = error else { throw error }
+                return LoginLock(nil)
+            }
+        }
+    }
+
     /// Replaces a login outside any refresh, as an import does.
     @discardableResult
     package func save(_ login: Login, _ id: CredentialID) async throws(StoreError) -> Login {
@@ -103,6 +121,15 @@ package struct FileLoginStore: Sendable {
     func open(creating: Bool = false) throws(StoreError) -> StateDirectory? {
         try StateDirectory.open(directory, creating: creating, calls: calls)
     }
+}
+
+/// Held while somebody logs in.
+package final class LoginLock: Sendable {
+    private let lock: Mutex<StoreLock?>
+
+    init(_ lock: StoreLock?) { self.lock = Mutex(lock) }
+
+    package func release() { lock.withLock { $0 = nil } }
 }
 
 extension CredentialID {

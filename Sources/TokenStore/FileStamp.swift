@@ -22,6 +22,13 @@ package struct FileStamp: Hashable, Sendable {
     /// The same for a path.
     init?(path: String) { self.init(AT_FDCWD, path) }
 
+    /// What a path leads to, through any links; nil when nothing is there.
+    package init?(following path: String) {
+        var status = stat()
+        guard fstatat(AT_FDCWD, path, &status, 0) == 0 else { return nil }
+        self.init(status)
+    }
+
     /// The same for what is open.
     init?(descriptor: Int32) {
         var status = stat()
