@@ -1,0 +1,100 @@
+// Serves the workers: a keeper for each credential, an answer for each need. What a keeper publishes
+// goes to every worker; what a request waits for goes to the worker that asked.
+
+import Bytes
+package import Crossing
+package import Vocabulary
+
+/// All credentials of one process.
+package actor ControlPlane {
+    private let credentials: [CredentialSettings]
+    private let surroundings: Surroundings
+    private let desk: LoginDesk
+    private let discovery: DiscoveryDesk
+
+    /// - Parameter credentials: numbered by their place, as the workers' slots are.
+    package init(
+        _ credentials: [CredentialSettings], person: PersonPresence, in surroundings: Surroundings
+    ) {
+        self.credentials = credentials
+        self.surroundings = surroundings
+        discovery = DiscoveryDesk(in: surroundings)
+        desk = LoginDesk(
+            credentials, person: person, discovery: discovery, in: surroundings)
+    }
+
+    /// Works until the stream of messages ends or the task is cancelled; returns when no login can
+    /// be lost any more. Dial requests in the stream are passed over: the dialler has its own.
+    package func run(
+        messages: AsyncStream<ToControl>, workers: [Mailbox<ToWorker>]
+    ) async {
+        let keepers = credentials.enumerated().map { index, settings in
+            let slot = CredentialSlot(index)
+            return CredentialKeeper(
+                settings, discovery: discovery, desk: desk, in: surroundings
+            ) { generation, credential in
+                let update =
+                    credential?.update(slot, settings.injection)
+                    ?? CredentialUpdate(
+                        slot: slot, generation: generation, line: nil, usableUntil: nil)
+                for worker in workers { worker.post(.credential(update)) }
+            }
+        }
+        await withDiscardingTaskGroup { group in
+            for keeper in keepers { group.addTask { await keeper.run() } }
+            for await message in messages {
+                guard case .need(let slot, let newerThan, let worker) = message,
+                    keepers.indices.contains(slot.index), workers.indices.contains(worker)
+                else { continue }
+                let keeper = keepers[slot.index]
+                let injection = credentials[slot.index].injection
+                // No child of this group: it may wait for a person, and the end waits for nobody.
+                Task {
+                    let answer = await keeper.answer(slot, injection, newerThan: newerThan)
+                    workers[worker].post(answer)
+                }
+            }
+            group.cancelAll()
+        }
+        await desk.close()
+        for keeper in keepers { await keeper.finish() }
+    }
+}
+
+extension CredentialKeeper {
+    fileprivate func answer(
+        _ slot: CredentialSlot, _ injection: Injection, newerThan: Generation
+    ) async -> ToWorker {
+        do throws(Refusal) {
+            return .credential(try await credential(newerThan: newerThan).update(slot, injection))
+        } catch {
+            return .refused(slot, newerThan: newerThan, error)
+        }
+    }
+}
+
+extension CredentialKeeper {
+    /// The keeper of a configured credential.
+    ///
+    /// - Parameter desk: nil where no login may be started, as in a command.
+    package init(
+        _ settings: CredentialSettings, discovery: DiscoveryDesk, desk: LoginDesk?,
+        in surroundings: Surroundings,
+        publish: @escaping @Sendable (Generation, Credential?) -> Void = { _, _ in }
+    ) {
+        var policy = Policy()
+        let source: any CredentialSource
+        switch settings.kind {
+        case .oauth(let oauth):
+            policy.leadSeconds = oauth.refreshLeadSeconds
+            policy.loginWaitMilliseconds = oauth.loginWaitMilliseconds
+            source = OAuthSource(settings.id, oauth, discovery: discovery, in: surroundings)
+        case .fixed(let secret): source = FixedSource(secret, in: surroundings)
+        case .command(let arguments, let lifetime):
+            source = ProgramSource(arguments, lifetimeSeconds: lifetime, in: surroundings)
+        }
+        self.init(
+            settings.id, source: source, desk: desk, policy: policy, in: surroundings,
+            publish: publish)
+    }
+}

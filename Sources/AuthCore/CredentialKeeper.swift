@@ -1,0 +1,387 @@
+// The single flight. Whoever needs a credential names the generation that was refused; from that it
+// follows whether a newer one exists already, a renewal is running, or one must be started. A
+// renewal belongs to the keeper, never to the request that caused it.
+
+import Bytes
+package import Crossing
+package import Vocabulary
+
+/// Keeps one credential fresh for any number of requests.
+package actor CredentialKeeper {
+    /// What the configuration says of timing.
+    struct Policy: Sendable {
+        /// Nil is the default of min(60 s, 10 % of the lifetime).
+        var leadSeconds: Int64?
+        /// How long a request waits for a person.
+        var loginWaitMilliseconds: UInt64 = 120_000
+    }
+
+    /// Somebody who waits for a generation above `rejected`.
+    private struct Waiter {
+        let rejected: Generation
+        let answer: CheckedContinuation<Result<Credential, Refusal>, Never>
+        /// Set while it waits for a person instead of a renewal.
+        var loginDeadline: BootTime?
+    }
+
+    /// Why the last renewal failed and when the next may start.
+    private struct Trouble {
+        let lack: Lack
+        let notBefore: BootTime
+    }
+
+    private enum Step {
+        case rest
+        /// Nobody is refused on what was seen before they asked.
+        case look
+        case renew(isUrgent: Bool)
+        /// The token that was refused is the newest to be had: it goes out under a new generation, so
+        /// that requests meet the upstream's refusal once more and pass it on.
+        case offerAgain
+        case refuse(Refusal)
+        case askForLogin
+    }
+
+    package nonisolated let id: CredentialID
+    private let source: any CredentialSource
+    private let desk: (any LoginDemanding)?
+    private let policy: Policy
+    private let surroundings: Surroundings
+    private let publish: @Sendable (Generation, Credential?) -> Void
+    private let journal: RenewalJournal
+
+    private var generation = Generation.none
+    private var token: Token?
+    private var obstacle: Lack?
+    private var renewalDue: BootTime?
+    private var lastRenewal: BootTime?
+    private var trouble: Trouble?
+    private var backoff = Backoff()
+    private var budget = RejectionBudget()
+
+    private var flight: Task<Void, Never>?
+    private var waiters: [UInt64: Waiter] = [:]
+    private var waiterCount: UInt64 = 0
+    /// The waiters up to this number had come when the source was last looked at.
+    private var lookedFor: UInt64 = 0
+    private var pendingLogin: PendingLogin?
+
+    /// A token that expires on arrival does not make us spin.
+    private static let renewalIntervalMilliseconds: UInt64 = 1000
+    private static let lookIntervalMilliseconds: UInt64 = 1000
+
+    /// - Parameter publish: called with each new generation, in order; nil when the credential was
+    ///   removed. It must not block.
+    init(
+        _ id: CredentialID, source: any CredentialSource, desk: (any LoginDemanding)?,
+        policy: Policy = Policy(), in surroundings: Surroundings,
+        publish: @escaping @Sendable (Generation, Credential?) -> Void = { _, _ in }
+    ) {
+        self.id = id
+        self.source = source
+        self.desk = desk
+        self.policy = policy
+        self.surroundings = surroundings
+        self.publish = publish
+        journal = RenewalJournal(id, in: surroundings)
+    }
+
+    /// A credential newer than the one that was refused, or `.none` for any that is usable. Returns
+    /// when there is one, or when it is known that there will be none for now; a waiting request may
+    /// be gone by then, which changes nothing.
+    package func credential(newerThan rejected: Generation) async throws(Refusal) -> Credential {
+        if let ready = credentialNow(newerThan: rejected) { return ready }
+        let result = await withCheckedContinuation { answer in
+            waiterCount += 1
+            waiters[waiterCount] = Waiter(rejected: rejected, answer: answer)
+            takeOff()
+        }
+        return try result.get()
+    }
+
+    /// What is usable at once, without asking anybody.
+    package func credentialNow(newerThan rejected: Generation = .none) -> Credential? {
+        guard generation > rejected, let token, token.isUsable(at: now) else { return nil }
+        return Credential(
+            generation: generation, token: token.secret, usableUntil: token.usableUntil)
+    }
+
+    /// Watches the source, renews ahead of expiry and ends waits that have lasted too long, until the
+    /// task is cancelled.
+    package func run() async {
+        while !Task.isCancelled {
+            expireWaiters()
+            takeOff()
+            await flight?.value
+            let wake = nextWake()
+            let pause = wake.milliseconds - min(wake.milliseconds, now.milliseconds)
+            guard (try? await surroundings.time.sleep(milliseconds: max(1, pause))) != nil else {
+                return
+            }
+        }
+    }
+
+    /// Waits for a renewal that runs and for what must still be written.
+    package func finish() async {
+        await flight?.value
+        await source.finish()
+    }
+
+    private var now: BootTime { surroundings.time.bootTime() }
+
+    // MARK: The flight
+
+    private func takeOff() {
+        guard flight == nil else { return }
+        // Not a child of whoever asks: a request that goes away must not take the renewal with it.
+        flight = Task.detached { await self.fly() }
+    }
+
+    private func fly() async {
+        await look()
+        while true {
+            settle()
+            switch nextStep() {
+            case .rest:
+                flight = nil
+                return
+            case .look: await look()
+            case .renew(let isUrgent): await renew(isUrgent: isUrgent)
+            case .offerAgain:
+                if let token { replace(token) }
+            case .refuse(let refusal): refuse(refusal)
+            case .askForLogin: await askForLogin()
+            }
+        }
+    }
+
+    private func look() async {
+        let asked = waiterCount
+        if case .changed(let supply) = await source.look() {
+            forgetTrouble()
+            apply(supply)
+        }
+        lookedFor = asked
+    }
+
+    /// Those whom only something new can answer; others wait for a person.
+    private var asking: [Waiter] { waiters.values.filter { $0.loginDeadline == nil } }
+
+    private func nextStep() -> Step {
+        let now = now
+        let isUsable = token?.isUsable(at: now) ?? false
+        guard !asking.isEmpty else {
+            guard obstacle == nil, let renewalDue, renewalDue <= now,
+                trouble.map({ $0.notBefore <= now }) ?? true
+            else { return .rest }
+            return .renew(isUrgent: !isUsable)
+        }
+        guard waiters.allSatisfy({ $0.key <= lookedFor || $0.value.loginDeadline != nil }) else {
+            return .look
+        }
+        // Usable and yet not good enough: an upstream refused it.
+        if isUsable, obstacle == .nothingNewer { return .offerAgain }
+        switch obstacle {
+        case nil: break
+        case .loginNeeded: return .askForLogin
+        case .some(let lack): return .refuse(refusal(lack, retryAt: now))
+        }
+        if let trouble, now < trouble.notBefore {
+            return .refuse(refusal(trouble.lack, retryAt: trouble.notBefore))
+        }
+        if isUsable { return budget.take(at: now) ? .renew(isUrgent: true) : .offerAgain }
+        if let lastRenewal,
+            now < lastRenewal.advanced(byMilliseconds: Self.renewalIntervalMilliseconds)
+        {
+            let reason = "tokens expire on arrival"
+            return .refuse(
+                refusal(.transient(retryAfterSeconds: 1, reason: reason), retryAt: now))
+        }
+        return .renew(isUrgent: true)
+    }
+
+    private func renew(isUrgent: Bool) async {
+        let started = now
+        let rejected = token.flatMap { $0.isUsable(at: started) && isUrgent ? $0.secret : nil }
+        do {
+            let supply = try await source.renew(rejected: rejected, isUrgent: isUrgent)
+            lastRenewal = started
+            await journal.renewed(after: trouble != nil)
+            forgetTrouble()
+            apply(supply)
+            // Asked for another token, the source gave the same: there is none.
+            if let token, let rejected, token.secret == rejected { replace(token) }
+        } catch {
+            failed(error, isUrgent: isUrgent)
+            // Waiters first: the journal is a file.
+            settleFailure()
+            await journal.failed(error)
+        }
+    }
+
+    private func failed(_ lack: Lack, isUrgent: Bool) {
+        switch lack {
+        case .loginNeeded, .nothingNewer:
+            forgetTrouble()
+            obstacle = lack
+        case .transient(let retryAfter, _):
+            pause(lack, backoff.next(retryAfterSeconds: retryAfter, chance: surroundings.chance()))
+        case .unavailable:
+            pause(lack, backoff.next(retryAfterSeconds: nil, chance: surroundings.chance()))
+        case .misconfigured, .denied:
+            pause(lack, Backoff.misconfiguredMilliseconds)
+            // Some servers refuse only a refresh that comes early.
+            if !isUrgent, let expiry = token?.usableUntil, let trouble, expiry < trouble.notBefore {
+                self.trouble = Trouble(lack: lack, notBefore: expiry)
+            }
+        }
+    }
+
+    private func pause(_ lack: Lack, _ milliseconds: UInt64) {
+        trouble = Trouble(lack: lack, notBefore: now.advanced(byMilliseconds: milliseconds))
+    }
+
+    private func forgetTrouble() {
+        trouble = nil
+        backoff = Backoff()
+    }
+
+    /// Answers who can be answered before a failure is written down.
+    private func settleFailure() {
+        guard let trouble else { return }
+        refuse(refusal(trouble.lack, retryAt: trouble.notBefore))
+    }
+
+    // MARK: Tokens
+
+    private func apply(_ supply: Supply) {
+        if case .loginNeeded = obstacle, supply.obstacle == nil, let desk {
+            // Somebody logged in, here or elsewhere: what is still open asks for nothing.
+            Task { [id] in await desk.dismiss(id) }
+        }
+        obstacle = supply.obstacle
+        guard let fresh = supply.token else {
+            renewalDue = nil
+            guard token != nil else { return }
+            token = nil
+            generation = generation.next
+            publish(generation, nil)
+            return
+        }
+        if let token, token.secret == fresh.secret {
+            self.token = fresh
+            schedule(fresh)
+        } else {
+            replace(fresh)
+        }
+    }
+
+    private func replace(_ fresh: Token) {
+        token = fresh
+        generation = generation.next
+        schedule(fresh)
+        if let credential = credentialNow() { publish(generation, credential) }
+    }
+
+    private func schedule(_ token: Token) {
+        renewalDue = RefreshAhead.due(
+            token, configuredSeconds: policy.leadSeconds, chance: surroundings.chance())
+    }
+
+    private func nextWake() -> BootTime {
+        let look = now.advanced(byMilliseconds: Self.lookIntervalMilliseconds)
+        var wake = look
+        if obstacle == nil, let renewalDue {
+            wake = min(wake, max(renewalDue, trouble?.notBefore ?? renewalDue))
+        }
+        for waiter in waiters.values { wake = min(wake, waiter.loginDeadline ?? look) }
+        return wake
+    }
+
+    // MARK: Waiters
+
+    private func settle() {
+        for (number, waiter) in waiters {
+            guard let ready = credentialNow(newerThan: waiter.rejected) else { continue }
+            waiters[number] = nil
+            waiter.answer.resume(returning: .success(ready))
+        }
+    }
+
+    /// Those that wait for a person go on waiting.
+    private func refuse(_ refusal: Refusal) {
+        for (number, waiter) in waiters where waiter.loginDeadline == nil {
+            waiters[number] = nil
+            waiter.answer.resume(returning: .failure(refusal))
+        }
+    }
+
+    private func refusal(_ lack: Lack, retryAt: BootTime) -> Refusal {
+        let now = now
+        let left = retryAt.milliseconds - min(retryAt.milliseconds, now.milliseconds)
+        let seconds = max(1, Int(clamping: left.addingReportingOverflow(999).partialValue / 1000))
+        switch lack {
+        case .transient: return .tokenEndpointUnreachable(retryAfterSeconds: seconds)
+        case .misconfigured(let reason): return .credentialMisconfigured(hint: reason)
+        case .denied: return .loginDenied(command: surroundings.loginCommand(id))
+        case .unavailable(let reason): return .credentialUnavailable(hint: reason)
+        case .nothingNewer:
+            return .credentialUnavailable(hint: "the token has expired and cannot be renewed")
+        case .loginNeeded:
+            return .loginRequired(
+                url: nil, command: surroundings.loginCommand(id), retryAfterSeconds: seconds)
+        }
+    }
+
+    // MARK: Login
+
+    private func askForLogin() async {
+        guard let desk else {
+            return refuse(refusal(.loginNeeded(code: ""), retryAt: now))
+        }
+        let demand = await desk.demand(id)
+        let now = now
+        switch demand {
+        case .refused(let refusal): refuse(refusal)
+        case .pending(let login):
+            let deadline = now.advanced(byMilliseconds: policy.loginWaitMilliseconds)
+            for number in waiters.keys where waiters[number]?.loginDeadline == nil {
+                waiters[number]?.loginDeadline = deadline
+            }
+            guard pendingLogin?.number != login.number else { return }
+            pendingLogin = login
+            Task {
+                let outcome = await login.outcome()
+                if case .loggedIn(let unsaved?) = outcome { await source.accept(unsaved) }
+                loginEnded(login, outcome)
+            }
+        }
+    }
+
+    private func loginEnded(_ login: PendingLogin, _ outcome: LoginOutcome) {
+        if pendingLogin?.number == login.number { pendingLogin = nil }
+        for (number, waiter) in waiters where waiter.loginDeadline != nil {
+            switch outcome {
+            case .loggedIn:
+                // The next look finds the new login.
+                waiters[number]?.loginDeadline = nil
+            case .failed(let refusal):
+                waiters[number] = nil
+                waiter.answer.resume(returning: .failure(refusal))
+            }
+        }
+        takeOff()
+    }
+
+    private func expireWaiters() {
+        let now = now
+        for (number, waiter) in waiters {
+            guard let deadline = waiter.loginDeadline, deadline <= now else { continue }
+            waiters[number] = nil
+            let refusal = Refusal.loginRequired(
+                url: pendingLogin?.url, command: surroundings.loginCommand(id),
+                retryAfterSeconds: LoginDemand.retryAfterSeconds)
+            waiter.answer.resume(returning: .failure(refusal))
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// What the keeper knows of where a token comes from: it can be looked at for nothing and renewed at a
+// price. When to do which is the keeper's; how it is done is the source's.
+
+import Bytes
+import TokenStore
+import Vocabulary
+
+/// A token and how long it is good for.
+struct Token: Sendable {
+    let secret: SecretBytes
+    /// Not to be sent from then on; nil where nothing tells.
+    let usableUntil: BootTime?
+    /// From its issue to its expiry; nil where nothing tells.
+    let lifetimeMilliseconds: UInt64?
+
+    init(_ secret: SecretBytes, usableUntil: BootTime?, lifetimeMilliseconds: UInt64?) {
+        self.secret = secret
+        self.usableUntil = usableUntil
+        self.lifetimeMilliseconds = lifetimeMilliseconds
+    }
+
+    func isUsable(at now: BootTime) -> Bool { usableUntil.map { now < $0 } ?? true }
+}
+
+/// Why a source has no token to give.
+enum Lack: Error, Hashable, Sendable {
+    /// Only a person can help. `code` is the provider's, or one of ours.
+    case loginNeeded(code: String)
+    /// The login is as good as before; `reason` is a line without a secret.
+    case transient(retryAfterSeconds: Int64?, reason: String)
+    /// Only a change of the configuration helps.
+    case misconfigured(reason: String)
+    case denied
+    /// A file, a variable or a program gives no token.
+    case unavailable(reason: String)
+    /// It has a token and no way to another one.
+    case nothingNewer
+}
+
+/// What a source has.
+struct Supply: Sendable {
+    /// The newest token, expired or not.
+    var token: Token?
+    /// Why it cannot be renewed; nil when it can.
+    var obstacle: Lack?
+}
+
+enum Look: Sendable {
+    case unchanged
+    case changed(Supply)
+}
+
+/// One credential's origin. The keeper calls one method at a time.
+protocol CredentialSource: Sendable {
+    /// What is there now, asking nobody: called once a second.
+    func look() async -> Look
+
+    /// Gets a token other than `rejected`.
+    ///
+    /// - Parameter isUrgent: requests wait for it, as opposed to a renewal ahead of expiry.
+    func renew(
+        rejected: SecretBytes?, isUrgent: Bool
+    ) async throws(Lack) -> Supply
+
+    /// Takes over a login that the store could not take; none where no person can log in.
+    func accept(_ login: Login) async
+
+    /// Waits for what must not be lost, such as a login that could not be written so far.
+    func finish() async
+}

@@ -1,0 +1,44 @@
+// From a token response to a record: member by member, so that what an answer leaves out is kept
+// (RFC 6749 sections 5.1 and 6).
+
+import Bytes
+import OAuth
+import TokenStore
+import Vocabulary
+
+extension Login {
+    /// A new grant.
+    init(
+        _ response: TokenResponse, clientID: String, issuer: String?, requestedScopes: [String],
+        at now: WallTime, fallbackLifetimeSeconds: Int64?
+    ) {
+        self.init(clientID: clientID, obtainedAt: now)
+        self.issuer = issuer
+        scope = requestedScopes.isEmpty ? nil : requestedScopes.joined(separator: " ")
+        take(response, at: now, fallbackLifetimeSeconds: fallbackLifetimeSeconds)
+    }
+
+    /// The same grant after a refresh.
+    func renewed(
+        by response: TokenResponse, at now: WallTime, fallbackLifetimeSeconds: Int64?
+    ) -> Login {
+        var login = self
+        login.take(response, at: now, fallbackLifetimeSeconds: fallbackLifetimeSeconds)
+        return login
+    }
+
+    private mutating func take(
+        _ response: TokenResponse, at now: WallTime, fallbackLifetimeSeconds: Int64?
+    ) {
+        accessToken = response.accessToken
+        obtainedAt = now
+        expiresAt = TokenLifetime.seconds(
+            of: response, arrivedAt: now, fallbackSeconds: fallbackLifetimeSeconds
+        ).map(now.advanced)
+        if let token = response.refreshToken { refreshToken = token }
+        if let token = response.idToken { idToken = token }
+        if let scopes = response.scopes { scope = scopes.joined(separator: " ") }
+        for member in response.extras.members { extras[member.name] = member.value }
+        rejection = nil
+    }
+}

@@ -1,0 +1,319 @@
+// One attempt at a login (RFC 6749 section 4.1 with RFC 7636 and RFC 8252): from the URL that a
+// person opens to the record in the store. The code is redeemed once, whatever arrives how often.
+
+import Bytes
+import Diagnostics
+import LoopbackServer
+package import OAuth
+import TokenStore
+import Vocabulary
+
+/// What happens on the way, for whoever shows it.
+package enum LoginEvent: Sendable {
+    /// Something came to the callback that is not this login's answer; the login goes on.
+    case ignoredCallback(CallbackError)
+    /// The browser spoke TLS to the callback: it, or something before it, insists on https.
+    case callbackSpokeTLS
+    /// The provider granted less than was asked for.
+    case scopesMissing([String])
+}
+
+/// Waits from its start until it succeeds, fails, times out or is cancelled.
+actor LoginAttempt {
+    typealias Outcome = Result<Login, LoginFailure>
+
+    /// What a person opens; http or https, checked.
+    nonisolated let url: String
+
+    private let id: CredentialID
+    private let settings: OAuthSettings
+    private let request: AuthorizationRequest
+    private let issuer: String?
+    private let endpoint: TokenEndpoint
+    private let surroundings: Surroundings
+    private let listener: CallbackListener?
+    private let onEvent: @Sendable (LoginEvent) -> Void
+
+    /// What the provider gave, stored or not.
+    private(set) var obtained: Login?
+    private var usedCode: SecretBytes?
+    private var exchange: Task<Outcome, Never>?
+    private var timer: Task<Void, Never>?
+    private var outcome: Outcome?
+    private var waiting: [CheckedContinuation<Outcome, Never>] = []
+
+    /// How long pages can still be reloaded after the end.
+    private static let lingerMilliseconds: UInt64 = 10_000
+
+    /// What differs from attempt to attempt.
+    struct Terms: Sendable {
+        var scopes: [String]
+        var loginHint: String?
+        var timeoutMilliseconds: UInt64
+        /// A pasted URL will do when nothing can be listened to.
+        var needsListener: Bool
+    }
+
+    static func start(
+        _ id: CredentialID, _ settings: OAuthSettings, _ terms: Terms, discovery: DiscoveryDesk,
+        in surroundings: Surroundings,
+        onEvent: @escaping @Sendable (LoginEvent) -> Void
+    ) async throws(LoginFailure) -> LoginAttempt {
+        let endpoints: Endpoints
+        do throws(DiscoveryError) {
+            endpoints = try await discovery.endpoints(for: settings.endpoints)
+        } catch {
+            throw .discovery(error)
+        }
+        guard let authorization = endpoints.authorization else { throw .noAuthorizationEndpoint }
+        let listener = try listen(settings, terms) { onEvent(.callbackSpokeTLS) }
+        var extras = settings.authorizationParameters
+        if let hint = terms.loginHint {
+            extras.removeAll { $0.name == "login_hint" }
+            extras.append(("login_hint", hint))
+        }
+        let request: AuthorizationRequest
+        do throws(AuthorizationRequestError) {
+            request = try .fresh(
+                AuthorizationRequest.Wish(
+                    endpoint: authorization, clientID: settings.clientID,
+                    redirectURI: redirectURI(settings, port: listener?.port), scopes: terms.scopes,
+                    extras: extras, issuer: endpoints.issuer,
+                    issuerIsPromised: endpoints.promisesIssuer))
+        } catch {
+            await listener?.close()
+            throw .request(error)
+        }
+        let attempt = LoginAttempt(
+            id, settings, request, issuer: endpoints.issuer,
+            TokenEndpoint(settings: settings, discovery: discovery, surroundings: surroundings),
+            listener, surroundings, onEvent)
+        listener?.receive { query in await attempt.arrived(query) }
+        await attempt.startTimer(terms.timeoutMilliseconds)
+        return attempt
+    }
+
+    private init(
+        _ id: CredentialID, _ settings: OAuthSettings, _ request: AuthorizationRequest,
+        issuer: String?, _ endpoint: TokenEndpoint, _ listener: CallbackListener?,
+        _ surroundings: Surroundings, _ onEvent: @escaping @Sendable (LoginEvent) -> Void
+    ) {
+        self.id = id
+        self.settings = settings
+        self.request = request
+        self.issuer = issuer
+        self.endpoint = endpoint
+        self.listener = listener
+        self.surroundings = surroundings
+        self.onEvent = onEvent
+        url = request.url
+    }
+
+    private static func listen(
+        _ settings: OAuthSettings, _ terms: Terms, onTLS: @escaping @Sendable () -> Void
+    ) throws(LoginFailure) -> CallbackListener? {
+        do throws(ServerError) {
+            return try CallbackListener(
+                port: settings.callbackPort, path: settings.callbackPath, onTLS: onTLS)
+        } catch {
+            guard terms.needsListener else { return nil }
+            switch error {
+            case .portInUse(let port): throw .portInUse(port)
+            case .cannotListen(let code): throw .cannotListen(code: code)
+            }
+        }
+    }
+
+    /// RFC 8252 section 7.3. Without a listener any port will do: nobody is meant to answer there.
+    private static func redirectURI(_ settings: OAuthSettings, port: UInt16?) -> String {
+        let host = settings.callbackHost
+        let literal = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        let port = port ?? settings.callbackPort ?? 49_152
+        return "http://\(literal):\(port)\(settings.callbackPath)"
+    }
+
+    // MARK: Callers
+
+    /// The login as it was stored, or why there is none.
+    func result() async throws(LoginFailure) -> Login {
+        if let outcome { return try outcome.get() }
+        return try await withCheckedContinuation { waiting.append($0) }.get()
+    }
+
+    /// Takes the URL that a person copied from the browser, with the same checks as the callback.
+    /// An error that `endsLogin` is the outcome too; after any other, one may paste again.
+    func paste(_ text: String) async throws(CallbackError) {
+        do throws(CallbackError) {
+            _ = try await redeem(try AuthorizationResponse.read(pasted: text, for: request))
+        } catch {
+            if error.endsLogin, exchange == nil { end(.failure(.callback(error))) }
+            throw error
+        }
+    }
+
+    func cancel() {
+        end(.failure(.cancelled))
+    }
+
+    /// Waits until the port is free again.
+    func close() async {
+        cancel()
+        await listener?.close()
+    }
+
+    // MARK: The answer
+
+    private func arrived(_ query: String) async -> CallbackPage {
+        do throws(CallbackError) {
+            return switch try await redeem(read(query)) {
+            case .success: .loggedIn
+            case .failure(.cancelled), .failure(.timedOut): .over
+            case .failure(let failure): .failed(failure.message)
+            }
+        } catch {
+            guard error.endsLogin, outcome == nil, exchange == nil else {
+                if outcome == nil { onEvent(.ignoredCallback(error)) }
+                return .ignored(error.text)
+            }
+            end(.failure(.callback(error)))
+            return .failed(error.text)
+        }
+    }
+
+    private func read(_ query: String) throws(CallbackError) -> AuthorizationResponse {
+        // `withUnsafeBytes` of an array rethrows without a type.
+        try Array(query.utf8).withUnsafeBytes { bytes in
+            Result { () throws(CallbackError) in
+                try AuthorizationResponse.read(query: bytes, for: request)
+            }
+        }.get()
+    }
+
+    /// The first code starts the exchange; the same one again, by a reload say, shares its end. Another
+    /// code with the same state is nobody we know.
+    private func redeem(_ response: AuthorizationResponse) async throws(CallbackError) -> Outcome {
+        if let exchange {
+            guard response.code == usedCode else { throw .stateMismatch }
+            return await exchange.value
+        }
+        if let outcome { return outcome }
+        usedCode = response.code
+        // Not a child of the browser's connection: that may close while the code is redeemed.
+        let task = Task.detached { await self.redeemOnce(response.code) }
+        exchange = task
+        let result = await task.value
+        end(result)
+        return result
+    }
+
+    private func redeemOnce(_ code: SecretBytes) async -> Outcome {
+        do throws(LoginFailure) {
+            let response: TokenResponse
+            do throws(ExchangeError) {
+                response = try await endpoint.redeem(code, for: request)
+            } catch {
+                throw error.loginFailure
+            }
+            let now = surroundings.time.wallTime()
+            try check(response.idToken, now: now)
+            var login = Login(
+                response, clientID: settings.clientID, issuer: issuer,
+                requestedScopes: request.scopes, at: now,
+                fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
+            if let granted = response.scopes {
+                let missing = request.scopes.filter { !granted.contains($0) }
+                if !missing.isEmpty { onEvent(.scopesMissing(missing)) }
+            }
+            obtained = login
+            login = try await save(login)
+            return .success(login)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func check(_ bytes: SecretBytes?, now: WallTime) throws(LoginFailure) {
+        guard let bytes else { return }
+        do throws(IDTokenError) {
+            try IDToken(bytes).check(
+                IDToken.Expectation(
+                    issuer: issuer, clientID: settings.clientID, nonce: request.nonce), now: now)
+        } catch {
+            throw .idToken(error)
+        }
+    }
+
+    private func save(_ fresh: Login) async throws(LoginFailure) -> Login {
+        do throws(StoreError) {
+            let held = try await surroundings.store.lock(id)
+            defer { held.release() }
+            var login = fresh
+            // Some providers give a refresh token only with the first consent.
+            if login.refreshToken == nil, let known = try? await held.load(),
+                known.rejection == nil, known.isSamePerson(as: login)
+            {
+                login.refreshToken = known.refreshToken
+            }
+            return try await held.save(login)
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    // MARK: The end
+
+    private func startTimer(_ milliseconds: UInt64) {
+        let time = surroundings.time
+        timer = Task { [weak self] in
+            guard (try? await time.sleep(milliseconds: milliseconds)) != nil else { return }
+            await self?.timeOut(seconds: Int(milliseconds / 1000))
+        }
+    }
+
+    private func timeOut(seconds: Int) {
+        // A code that is being redeemed has a time limit of its own.
+        if exchange == nil { end(.failure(.timedOut(seconds: seconds))) }
+    }
+
+    /// The first end counts.
+    private func end(_ result: Outcome) {
+        guard outcome == nil else { return }
+        outcome = result
+        timer?.cancel()
+        for continuation in waiting { continuation.resume(returning: result) }
+        waiting = []
+        guard let listener else { return }
+        let hasVisitor =
+            switch result {
+            case .failure(.timedOut), .failure(.cancelled): false
+            case .success, .failure: true
+            }
+        let time = surroundings.time
+        Task {
+            // A page that is reloaded says the same again.
+            if hasVisitor { try? await time.sleep(milliseconds: Self.lingerMilliseconds) }
+            await listener.close()
+        }
+    }
+}
+
+extension ExchangeError {
+    fileprivate var loginFailure: LoginFailure {
+        switch self {
+        case .endpoint(let error): .discovery(error)
+        case .clientSecret(let error): .clientSecret(error)
+        case .token(let failure): .token(failure)
+        }
+    }
+}
+
+extension Login {
+    /// Whether both are one person's login to one client of one provider, by their ID tokens.
+    fileprivate func isSamePerson(as other: Login) -> Bool {
+        guard clientID.isIdentical(to: other.clientID), issuer == other.issuer,
+            let ours = idToken.flatMap({ try? IDToken($0) }),
+            let theirs = other.idToken.flatMap({ try? IDToken($0) })
+        else { return false }
+        return (try? theirs.checkContinues(ours)) != nil
+    }
+}

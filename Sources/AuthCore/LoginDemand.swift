@@ -1,0 +1,70 @@
+// What the keeper asks of the login desk: that somebody logs in, once for all who wait.
+
+import Crossing
+import Synchronization
+import TokenStore
+import Vocabulary
+
+/// Who can get a person to log in.
+protocol LoginDemanding: Sendable {
+    /// Starts a login for traffic, or points at the one that is pending. Never waits for the person.
+    func demand(_ id: CredentialID) async -> LoginDemand
+
+    /// There is a login again; one that is pending for traffic is not needed any more.
+    func dismiss(_ id: CredentialID) async
+}
+
+enum LoginDemand: Sendable {
+    /// How soon asking again is worth while for somebody who was turned away.
+    static let retryAfterSeconds = 10
+
+    /// A person is at it: waiting is worth while.
+    case pending(PendingLogin)
+    case refused(Refusal)
+}
+
+enum LoginOutcome: Sendable {
+    /// - Parameter unsaved: the login, where the store could not take it.
+    case loggedIn(unsaved: Login?)
+    case failed(Refusal)
+}
+
+/// A login that has been started; any number of tasks may wait for its end.
+final class PendingLogin: Sendable {
+    private struct State {
+        var outcome: LoginOutcome?
+        var waiting: [CheckedContinuation<LoginOutcome, Never>] = []
+    }
+
+    /// Tells two logins of one credential apart.
+    let number: UInt64
+    /// What a person opens to take part.
+    let url: String
+    private let state = Mutex(State())
+
+    init(number: UInt64, url: String) {
+        self.number = number
+        self.url = url
+    }
+
+    func outcome() async -> LoginOutcome {
+        await withCheckedContinuation { waiting in
+            let known = state.withLock { state -> LoginOutcome? in
+                if state.outcome == nil { state.waiting.append(waiting) }
+                return state.outcome
+            }
+            if let known { waiting.resume(returning: known) }
+        }
+    }
+
+    /// The first outcome counts.
+    func end(_ outcome: LoginOutcome) {
+        let waiting = state.withLock { state -> [CheckedContinuation<LoginOutcome, Never>] in
+            guard state.outcome == nil else { return [] }
+            state.outcome = outcome
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume(returning: outcome) }
+    }
+}

@@ -1,0 +1,111 @@
+// A login as a command takes part in it: its own attempt, or the one that a running proxy has open.
+
+import Bytes
+package import OAuth
+package import TokenStore
+import Vocabulary
+
+/// Holds the lock that keeps a second `proxy login` out, until `close`.
+package struct LoginSession: Sendable {
+    private enum Kind: Sendable {
+        case own(LoginAttempt)
+        case shared(SharedLogin)
+    }
+
+    /// To be opened by a person.
+    package let url: String
+    private let kind: Kind
+    private let lock: LoginLock
+
+    init(own attempt: LoginAttempt, lock: LoginLock) {
+        url = attempt.url
+        kind = .own(attempt)
+        self.lock = lock
+    }
+
+    init(
+        shared url: String, _ id: CredentialID, since stamp: FileStamp?,
+        timeoutMilliseconds: UInt64, lock: LoginLock, in surroundings: Surroundings
+    ) {
+        self.url = url
+        kind = .shared(
+            SharedLogin(
+                id: id, stamp: stamp, timeoutMilliseconds: timeoutMilliseconds,
+                surroundings: surroundings))
+        self.lock = lock
+    }
+
+    /// The login as it was stored, or why there is none.
+    package func result() async throws(LoginFailure) -> Login {
+        switch kind {
+        case .own(let attempt): try await attempt.result()
+        case .shared(let login): try await login.result()
+        }
+    }
+
+    /// Takes the URL that a person copied from the browser. After an error that does not end the
+    /// login, one may paste again; its end is `result`'s to tell.
+    package func paste(_ text: String) async throws(CallbackError) {
+        switch kind {
+        case .own(let attempt): try await attempt.paste(text)
+        case .shared(let login): try await login.paste(text)
+        }
+    }
+
+    /// Ends it, as Ctrl-C does: `result` throws `cancelled` unless there is one already.
+    package func cancel() async {
+        if case .own(let attempt) = kind { await attempt.cancel() }
+    }
+
+    /// Lets pages that are under way arrive, frees the port and the lock.
+    package func close() async {
+        if case .own(let attempt) = kind { await attempt.close() }
+        lock.release()
+    }
+}
+
+/// Somebody else's attempt, whose end shows in the store.
+private struct SharedLogin: Sendable {
+    let id: CredentialID
+    let stamp: FileStamp?
+    let timeoutMilliseconds: UInt64
+    let surroundings: Surroundings
+
+    private static let intervalMilliseconds: UInt64 = 250
+
+    func result() async throws(LoginFailure) -> Login {
+        let deadline = surroundings.time.bootTime().advanced(byMilliseconds: timeoutMilliseconds)
+        while surroundings.time.bootTime() < deadline {
+            if await surroundings.store.stamp(id) != stamp, let login = try await loaded(),
+                login.rejection == nil
+            {
+                return login
+            }
+            do {
+                try await surroundings.time.sleep(milliseconds: Self.intervalMilliseconds)
+            } catch {
+                throw .cancelled
+            }
+        }
+        throw .timedOut(seconds: Int(timeoutMilliseconds / 1000))
+    }
+
+    private func loaded() async throws(LoginFailure) -> Login? {
+        do throws(StoreError) {
+            return try await surroundings.store.load(id)
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// Hands it to the listener that waits for it, whose checks are the ones that count.
+    func paste(_ text: String) async throws(CallbackError) {
+        let text = text.filter { !$0.isWhitespace }
+        guard let url = try? WebURL(text), url.origin.scheme == .http, url.origin.isLoopback else {
+            throw .otherRedirect
+        }
+        guard let answer = try? await surroundings.fetcher.fetch(OutboundRequest(.get, text)),
+            answer.status == 200
+        else { throw .stateMismatch }
+    }
+}

@@ -1,0 +1,404 @@
+// A login as a source of tokens: looked at in the store, renewed by refresh under the store's lock,
+// and saved before anybody sees the new token. Nothing but the provider's own refusal ends a login.
+
+import Bytes
+import Diagnostics
+import OAuth
+import TokenStore
+import Vocabulary
+
+/// The login of one credential.
+actor OAuthSource: CredentialSource {
+    private let id: CredentialID
+    private let settings: OAuthSettings
+    private let endpoint: TokenEndpoint
+    private let surroundings: Surroundings
+    private var store: FileLoginStore { surroundings.store }
+
+    /// What we go by: as on disk, or newer where it could not be written.
+    private var login: Login?
+    /// What the disk held when it was last read or written, by us.
+    private var onDisk: Login?
+    private var stamp: FileStamp?
+    private var hasLooked = false
+    /// A login came to us past the store.
+    private var hasNews = false
+    /// When `login`'s token arrived, where it came to ourselves: an expiry counted by the boot clock
+    /// does not move when the wall clock is set.
+    private var arrival: (token: SecretBytes, boot: BootTime)?
+    /// The lock, kept while a rotated refresh token is in memory only: whoever else refreshed now
+    /// would spend the old one.
+    private var unsaved: HeldLogin?
+    private var isRenewing = false
+    private var writer: Task<Void, Never>?
+    /// Refusals that no table knows, in a row.
+    private var unfamiliarCount = 0
+    private var warned: Set<String> = []
+
+    private static let firstPauseMilliseconds: UInt64 = 500
+    private static let lastPauseMilliseconds: UInt64 = 30_000
+
+    init(
+        _ id: CredentialID, _ settings: OAuthSettings, discovery: DiscoveryDesk,
+        in surroundings: Surroundings
+    ) {
+        self.id = id
+        self.settings = settings
+        self.surroundings = surroundings
+        endpoint = TokenEndpoint(
+            settings: settings, discovery: discovery, surroundings: surroundings)
+    }
+
+    // MARK: Looking
+
+    func accept(_ login: Login) async {
+        self.login = login
+        unfamiliarCount = 0
+        hasNews = true
+    }
+
+    func look() async -> Look {
+        if hasNews {
+            hasNews = false
+            return .changed(supply)
+        }
+        // What is on disk is older than what we have, and nobody else can write.
+        guard unsaved == nil else { return .unchanged }
+        // Taken before reading, so that a change in between is seen next time.
+        let stamp = await store.stamp(id)
+        guard !hasLooked || stamp != self.stamp else { return .unchanged }
+        do throws(StoreError) {
+            let found = try await store.load(id)
+            hasLooked = true
+            self.stamp = stamp
+            return adopt(found) ? .changed(supply) : .unchanged
+        } catch {
+            return sawError(error, stamp)
+        }
+    }
+
+    private func sawError(_ error: StoreError, _ stamp: FileStamp?) -> Look {
+        warnOnce(error)
+        switch error {
+        case .damaged, .refused, .newerVersion:
+            hasLooked = true
+            self.stamp = stamp
+        case .readOnly, .failed, .busy, .cancelled:
+            // Says nothing about the login; looked at again in a second.
+            return .unchanged
+        }
+        // A login in memory is as good as before, whatever happened to its file.
+        guard login == nil else { return .unchanged }
+        return .changed(Supply(token: nil, obstacle: obstacle(error)))
+    }
+
+    private func obstacle(_ error: StoreError) -> Lack {
+        if case .damaged = error { return .loginNeeded(code: "no_login") }
+        return .unavailable(reason: error.reason)
+    }
+
+    /// Takes over what the disk holds, unless it is what was seen there before.
+    private func adopt(_ found: Login?) -> Bool {
+        defer { onDisk = found }
+        guard let found else {
+            // Only what was there can have been removed.
+            let wasThere = onDisk != nil || login == nil
+            if wasThere { login = nil }
+            return wasThere
+        }
+        if login != nil, let onDisk, onDisk.hasSameTokens(as: found),
+            onDisk.rejection == found.rejection
+        {
+            return false
+        }
+        login = found
+        unfamiliarCount = 0
+        return true
+    }
+
+    /// What the keeper is told of `login`.
+    private var supply: Supply {
+        guard let login else { return Supply(token: nil, obstacle: .loginNeeded(code: "no_login")) }
+        return Supply(token: token(of: login), obstacle: obstacle(to: login))
+    }
+
+    private func token(of login: Login) -> Token? {
+        let now = surroundings.time.bootTime()
+        guard let arrival, arrival.token == login.accessToken else {
+            return login.token(wall: surroundings.time.wallTime(), boot: now)
+        }
+        return login.token(wall: login.obtainedAt, boot: arrival.boot)
+    }
+
+    private func obstacle(to login: Login) -> Lack? {
+        if let rejection = login.rejection { return .loginNeeded(code: rejection.code) }
+        return login.refreshToken == nil ? .loginNeeded(code: "no_refresh_token") : nil
+    }
+
+    // MARK: Renewing
+
+    func renew(
+        rejected: SecretBytes?, isUrgent: Bool
+    ) async throws(Lack) -> Supply {
+        isRenewing = true
+        defer { isRenewing = false }
+        let held = try await lock()
+        defer { if held !== unsaved { held?.release() } }
+        if unsaved == nil, let held {
+            try await lookAgain(held)
+            if let login, isGood(login, rejected: rejected, isUrgent: isUrgent) { return supply }
+        }
+        return try await refresh(under: held, isUrgent: isUrgent, mayAdopt: true)
+    }
+
+    /// Nil where nothing can be written at all: then the login lives in memory.
+    private func lock() async throws(Lack) -> HeldLogin? {
+        if let unsaved { return unsaved }
+        do throws(StoreError) {
+            let held = try await store.lock(id)
+            if let absence = held.lockAbsence { warnOnce(absence) }
+            return held
+        } catch {
+            switch error {
+            case .readOnly:
+                warnOnce(error)
+                return nil
+            case .refused, .newerVersion, .damaged:
+                throw .unavailable(reason: error.reason)
+            case .failed, .busy, .cancelled:
+                throw .transient(retryAfterSeconds: nil, reason: error.message)
+            }
+        }
+    }
+
+    private func lookAgain(_ held: HeldLogin) async throws(Lack) {
+        let stamp = await store.stamp(id)
+        do throws(StoreError) {
+            _ = adopt(try await held.load())
+            hasLooked = true
+            self.stamp = stamp
+        } catch {
+            warnOnce(error)
+            switch error {
+            case .damaged: if login == nil { throw obstacle(error) }
+            case .refused, .newerVersion: throw obstacle(error)
+            case .readOnly, .failed, .busy, .cancelled:
+                throw .transient(retryAfterSeconds: nil, reason: error.message)
+            }
+        }
+    }
+
+    /// Whether somebody else has renewed it already, and not so long ago that it is due again.
+    private func isGood(_ login: Login, rejected: SecretBytes?, isUrgent: Bool) -> Bool {
+        let now = surroundings.time.bootTime()
+        guard let token = token(of: login), token.secret != rejected, token.isUsable(at: now) else {
+            return false
+        }
+        guard !isUrgent else { return true }
+        let due = RefreshAhead.due(
+            token, configuredSeconds: settings.refreshLeadSeconds, chance: 0)
+        return due.map { now < $0 } ?? true
+    }
+
+    private func refresh(
+        under held: HeldLogin?, isUrgent: Bool, mayAdopt: Bool
+    ) async throws(Lack) -> Supply {
+        guard let login else { throw .loginNeeded(code: "no_login") }
+        if let obstacle = obstacle(to: login) { throw obstacle }
+        guard let refreshToken = login.refreshToken else {
+            throw .loginNeeded(code: "no_refresh_token")
+        }
+        try await reserve(held, isUrgent: isUrgent)
+        let response: TokenResponse
+        do throws(ExchangeError) {
+            response = try await endpoint.refresh(refreshToken)
+        } catch {
+            return try await failed(
+                error, spending: refreshToken, under: held, isUrgent: isUrgent, mayAdopt: mayAdopt)
+        }
+        return try await succeeded(response, login, under: held)
+    }
+
+    /// A refresh that can wait does, while its result could not be written.
+    private func reserve(_ held: HeldLogin?, isUrgent: Bool) async throws(Lack) {
+        guard let held, unsaved == nil else { return }
+        do throws(StoreError) {
+            try await held.reserve()
+        } catch {
+            warnOnce(error)
+            if case .failed = error, !isUrgent {
+                throw .transient(retryAfterSeconds: nil, reason: error.message)
+            }
+        }
+    }
+
+    private func succeeded(
+        _ response: TokenResponse, _ login: Login, under held: HeldLogin?
+    ) async throws(Lack) -> Supply {
+        let boot = surroundings.time.bootTime()
+        unfamiliarCount = 0
+        for oddity in response.oddities {
+            surroundings.log.debug(
+                "odd token response", ("credential", .text(id.name)),
+                ("oddity", .text(oddity.rawValue)))
+        }
+        guard continues(response, login) else {
+            surroundings.log.error(
+                "a refresh brought the ID token of another person or server, dropped",
+                ("credential", .text(id.name)))
+            return try await reject(code: "id_token_mismatch", under: held)
+        }
+        let fresh = login.renewed(
+            by: response, at: surroundings.time.wallTime(),
+            fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
+        arrival = (response.accessToken, boot)
+        await keep(fresh, under: held, rotated: fresh.refreshToken != login.refreshToken)
+        return supply
+    }
+
+    /// OpenID Connect Core section 12.2. A token that cannot be read is no reason to stop.
+    private func continues(_ response: TokenResponse, _ login: Login) -> Bool {
+        guard let bytes = response.idToken, let fresh = try? IDToken(bytes),
+            let known = login.idToken.flatMap({ try? IDToken($0) })
+        else { return true }
+        return (try? fresh.checkContinues(known)) != nil
+    }
+
+    // MARK: Failing
+
+    private func failed(
+        _ error: ExchangeError, spending refreshToken: SecretBytes, under held: HeldLogin?,
+        isUrgent: Bool, mayAdopt: Bool
+    ) async throws(Lack) -> Supply {
+        switch error {
+        case .endpoint(let error): throw error.lack
+        case .clientSecret(let error): throw .misconfigured(reason: error.message)
+        case .token(let failure):
+            if failure.verdict != .unfamiliar { unfamiliarCount = 0 }
+            let reason = failure.description
+            switch failure.verdict {
+            case .transient(let retryAfter):
+                throw .transient(retryAfterSeconds: retryAfter, reason: reason)
+            case .malformed: throw .transient(retryAfterSeconds: nil, reason: reason)
+            case .misconfigured, .dropScope, .answerChallenge: throw .misconfigured(reason: reason)
+            case .denied: throw .denied
+            case .unfamiliar:
+                unfamiliarCount += 1
+                let isExpired = login.flatMap(token).map {
+                    !$0.isUsable(at: surroundings.time.bootTime())
+                }
+                guard unfamiliarCount >= TokenFailure.unfamiliarMax, isExpired ?? true else {
+                    throw .transient(retryAfterSeconds: nil, reason: reason)
+                }
+                return try await reject(code: failure.code, under: held)
+            case .needsLogin:
+                if mayAdopt, let held, unsaved == nil,
+                    let supply = try await adoptSibling(
+                        of: refreshToken, under: held, isUrgent: isUrgent)
+                {
+                    return supply
+                }
+                return try await reject(code: failure.code, under: held)
+            }
+        }
+    }
+
+    /// Somebody without our lock may have refreshed meanwhile: then the refusal was of the token
+    /// that they spent, and theirs is the one to go on with.
+    private func adoptSibling(
+        of spent: SecretBytes, under held: HeldLogin, isUrgent: Bool
+    ) async throws(Lack) -> Supply? {
+        try await lookAgain(held)
+        guard let login, login.refreshToken != spent, login.rejection == nil else { return nil }
+        surroundings.log.info("took over a newer login", ("credential", .text(id.name)))
+        if let token = token(of: login), token.isUsable(at: surroundings.time.bootTime()) {
+            return supply
+        }
+        return try await refresh(under: held, isUrgent: isUrgent, mayAdopt: false)
+    }
+
+    /// Marks the grant as dead; its tokens stay until a new login works.
+    private func reject(code: String, under held: HeldLogin?) async throws(Lack) -> Supply {
+        if var dead = login {
+            dead.rejection = Login.Rejection(code: code, at: surroundings.time.wallTime())
+            await keep(dead, under: held, rotated: false)
+        }
+        throw .loginNeeded(code: code)
+    }
+
+    // MARK: Keeping
+
+    /// Writes a login. Where that fails it is kept in memory; with a rotated refresh token the lock is
+    /// kept as well, until it has been written.
+    private func keep(_ fresh: Login, under held: HeldLogin?, rotated: Bool) async {
+        login = fresh
+        guard let held else { return }
+        do throws(StoreError) {
+            try await write(fresh, held)
+        } catch {
+            warnOnce(error)
+            guard case .failed = error, rotated || unsaved != nil else { return }
+            unsaved = held
+            if writer == nil { writer = Task.detached { await self.writeUntilDone() } }
+        }
+    }
+
+    private func write(_ fresh: Login, _ held: HeldLogin) async throws(StoreError) {
+        let saved = try await held.save(fresh)
+        onDisk = saved
+        hasLooked = true
+        stamp = await store.stamp(id)
+        // A newer one may have come while this one was written; it has a write of its own.
+        guard let login, login.hasSameTokens(as: saved), unsaved === held else { return }
+        unsaved = nil
+        // A renewal that runs lets go of it at its end.
+        if !isRenewing { held.release() }
+    }
+
+    private func writeUntilDone() async {
+        var pause = Self.firstPauseMilliseconds
+        while unsaved != nil {
+            guard (try? await surroundings.time.sleep(milliseconds: pause)) != nil else { break }
+            pause = min(pause * 2, Self.lastPauseMilliseconds)
+            await writeOnce()
+        }
+        writer = nil
+    }
+
+    private func writeOnce() async {
+        guard let held = unsaved, let login else { return }
+        do throws(StoreError) {
+            try await write(login, held)
+            surroundings.log.info("the login is written", ("credential", .text(id.name)))
+        } catch {
+            warnOnce(error)
+        }
+    }
+
+    func finish() async { await writeOnce() }
+
+    private func warnOnce(_ error: StoreError) {
+        guard warned.insert(error.message).inserted else { return }
+        if let hint = error.hint {
+            surroundings.log.warning(
+                "the login store has a problem", ("credential", .text(id.name)),
+                ("reason", .text(error.message)), ("mend", .text(hint)))
+        } else {
+            surroundings.log.warning(
+                "the login store has a problem", ("credential", .text(id.name)),
+                ("reason", .text(error.message)))
+        }
+    }
+}
+
+extension StoreError {
+    /// The message with the command that mends it.
+    var reason: String { hint.map { "\(message); mend it with: \($0)" } ?? message }
+}
+
+extension TokenFailure {
+    /// The provider's code, for the record.
+    var code: String {
+        if case .code(let code) = reason { code } else { "refused" }
+    }
+}

@@ -1,0 +1,72 @@
+// When to renew, when to try again and when to leave it: arithmetic without a clock of its own.
+
+import Vocabulary
+
+/// Renewal ahead of expiry.
+enum RefreshAhead {
+    /// How long before expiry a renewal starts at the earliest: min(60 s, 10 % of the lifetime) unless
+    /// configured, and never more than half the lifetime.
+    static func leadMilliseconds(lifetime: UInt64, configuredSeconds: Int64?) -> UInt64 {
+        let wanted =
+            configuredSeconds.map { UInt64(clamping: $0).multipliedClamping(by: 1000) }
+            ?? min(60_000, lifetime / 10)
+        return min(wanted, lifetime / 2)
+    }
+
+    /// When to renew; nil where the expiry is unknown. Several proxies with one login spread over a
+    /// tenth of the lead.
+    ///
+    /// - Parameter chance: in 0..<1.
+    static func due(_ token: Token, configuredSeconds: Int64?, chance: Double) -> BootTime? {
+        guard let usableUntil = token.usableUntil, let lifetime = token.lifetimeMilliseconds else {
+            return nil
+        }
+        let lead = Double(
+            leadMilliseconds(lifetime: lifetime, configuredSeconds: configuredSeconds))
+        let early = UInt64(lead * (1 - chance / 10))
+        return BootTime(
+            milliseconds: usableUntil.milliseconds - min(early, usableUntil.milliseconds))
+    }
+}
+
+/// How long to leave a failing token endpoint alone.
+struct Backoff: Sendable {
+    static let firstMilliseconds: UInt64 = 1000
+    static let lastMilliseconds: UInt64 = 30_000
+    /// After a refusal that only a new configuration can cure.
+    static let misconfiguredMilliseconds: UInt64 = 300_000
+
+    private(set) var failures = 0
+
+    /// The pause after one more failure: doubled each time, at least half of it by chance, and never
+    /// less than the server asks for.
+    mutating func next(retryAfterSeconds: Int64?, chance: Double) -> UInt64 {
+        let whole = min(Self.lastMilliseconds, Self.firstMilliseconds << UInt64(min(failures, 16)))
+        failures += 1
+        let pause = whole / 2 + UInt64(Double(whole / 2) * chance)
+        return max(pause, UInt64(clamping: retryAfterSeconds ?? 0).multipliedClamping(by: 1000))
+    }
+}
+
+/// How often a token that is not expired may be replaced because an upstream refused it. An upstream
+/// that refuses every token would otherwise cause a renewal with every request.
+struct RejectionBudget: Sendable {
+    static let burst = 2
+    static let refillMilliseconds: UInt64 = 15_000
+
+    private var spent: [BootTime] = []
+
+    mutating func take(at now: BootTime) -> Bool {
+        spent.removeAll { $0.advanced(byMilliseconds: Self.refillMilliseconds) <= now }
+        guard spent.count < Self.burst else { return false }
+        spent.append(now)
+        return true
+    }
+}
+
+extension UInt64 {
+    func multipliedClamping(by factor: UInt64) -> UInt64 {
+        let (product, overflow) = multipliedReportingOverflow(by: factor)
+        return overflow ? .max : product
+    }
+}

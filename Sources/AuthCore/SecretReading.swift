@@ -1,0 +1,173 @@
+// Secrets from files, variables and programs, read each time that one is needed, since all of them
+// are rotated under running processes. One trailing line break and a byte order mark are cut; control
+// characters inside are refused with the source's name. Spaces belong to a secret.
+
+import Bytes
+import Dispatch
+import OAuth
+import TokenStore
+import Vocabulary
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Why a source of a secret has none; no case holds a byte of it.
+package enum SecretError: Error, Hashable, Sendable {
+    case fileUnreadable(path: String, code: Int32)
+    case notAFile(path: String)
+    case variableMissing(name: String)
+    case empty(source: String)
+    case tooLarge(source: String, bytesMax: Int)
+    /// A control character, or, in what becomes a field's value, anything but visible ASCII.
+    case unusableCharacter(source: String, at: Int)
+    case program(ProgramError)
+    /// JSON without an `access_token`.
+    case noToken(source: String)
+}
+
+extension SecretError {
+    /// One line.
+    package var message: String {
+        switch self {
+        case .fileUnreadable(let path, let code):
+            "cannot read \"\(path)\": \(String(cString: strerror(code)))"
+        case .notAFile(let path): "\"\(path)\" is no regular file"
+        case .variableMissing(let name): "the environment variable \(name) is not set"
+        case .empty(let source): "\(source) is empty"
+        case .tooLarge(let source, let bytesMax): "\(source) is larger than \(bytesMax) bytes"
+        case .unusableCharacter(let source, let offset):
+            "\(source) has a character at byte \(offset) that cannot be part of a secret"
+        case .program(let error): error.message
+        case .noToken(let source): "\(source) gives JSON without an \"access_token\""
+        }
+    }
+}
+
+/// The rules for all secrets.
+enum SecretText {
+    static let bytesMax = 64 << 10
+
+    /// - Parameter source: names the source in an error, such as `"/run/secret"`.
+    static func trimmed(_ bytes: SecretBytes, source: String) throws(SecretError) -> SecretBytes {
+        guard bytes.count <= bytesMax else { throw .tooLarge(source: source, bytesMax: bytesMax) }
+        return try bytes.withBytes { bytes throws(SecretError) in
+            var kept = bytes[...]
+            if kept.starts(with: [0xEF, 0xBB, 0xBF]) { kept = kept.dropFirst(3) }
+            if kept.last == ASCII.lineFeed { kept = kept.dropLast() }
+            if kept.last == ASCII.carriageReturn { kept = kept.dropLast() }
+            guard !kept.isEmpty else { throw .empty(source: source) }
+            if let offset = kept.firstIndex(where: { $0 < 0x20 || $0 == 0x7F }) {
+                throw .unusableCharacter(source: source, at: offset)
+            }
+            return SecretBytes(copying: UnsafeRawBufferPointer(rebasing: kept))
+        }
+    }
+
+    /// The stricter rule for a token: it must fit a field's value.
+    static func token(_ bytes: SecretBytes, source: String) throws(SecretError) -> SecretBytes {
+        let token = try trimmed(bytes, source: source)
+        guard Credential.isFieldValue(token) else {
+            let offset = token.withBytes { bytes in
+                bytes.firstIndex { !(0x21..<0x7F).contains($0) } ?? 0
+            }
+            throw .unusableCharacter(source: source, at: offset)
+        }
+        return token
+    }
+}
+
+extension SecretSource {
+    /// What errors call it.
+    var name: String {
+        switch self {
+        case .file(let path): "\"\(path)\""
+        case .environment(let name): "the environment variable \(name)"
+        case .command(let arguments): "the output of \"\(arguments.first ?? "")\""
+        }
+    }
+
+    /// The secret, trimmed and checked.
+    func read(in surroundings: Surroundings) async throws(SecretError) -> SecretBytes {
+        try SecretText.trimmed(try await readRaw(in: surroundings), source: name)
+    }
+
+    func readRaw(in surroundings: Surroundings) async throws(SecretError) -> SecretBytes {
+        switch self {
+        case .file(let path): return try await SecretFile.read(path)
+        case .environment(let name):
+            guard let value = surroundings.environment[name] else {
+                throw .variableMissing(name: name)
+            }
+            return SecretBytes(value)
+        case .command(let arguments):
+            do throws(ProgramError) {
+                return try await Program(arguments, environment: surroundings.cleanEnvironment)
+                    .output()
+            } catch {
+                throw .program(error)
+            }
+        }
+    }
+}
+
+/// A file that others write: followed through links, as secrets are mounted.
+enum SecretFile {
+    private static let queue = DispatchQueue(label: "secret-files")
+
+    static func read(_ path: String) async throws(SecretError) -> SecretBytes {
+        let result: Result<SecretBytes, SecretError> = await withCheckedContinuation { waiting in
+            queue.async {
+                do throws(SecretError) {
+                    waiting.resume(returning: .success(try readBlocking(path)))
+                } catch {
+                    waiting.resume(returning: .failure(error))
+                }
+            }
+        }
+        return try result.get()
+    }
+
+    static func stamp(_ path: String) async -> FileStamp? {
+        await withCheckedContinuation { waiting in
+            queue.async { waiting.resume(returning: FileStamp(following: path)) }
+        }
+    }
+
+    private static func readBlocking(_ path: String) throws(SecretError) -> SecretBytes {
+        // A pipe in the file's place must not hang us.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw .fileUnreadable(path: path, code: errno) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw .notAFile(path: path)
+        }
+        var block = [UInt8](repeating: 0, count: SecretText.bytesMax + 1)
+        defer { block.withUnsafeMutableBytes { wipe($0) } }
+        var filled = 0
+        while filled < block.count {
+            let taken = block.withUnsafeMutableBytes { target in
+                Self.read(descriptor, UnsafeMutableRawBufferPointer(rebasing: target[filled...]))
+            }
+            if taken < 0 && errno == EINTR { continue }
+            guard taken >= 0 else { throw .fileUnreadable(path: path, code: errno) }
+            guard taken > 0 else { break }
+            filled += taken
+        }
+        guard filled <= SecretText.bytesMax else {
+            throw .tooLarge(source: "\"\(path)\"", bytesMax: SecretText.bytesMax)
+        }
+        return block.withUnsafeBytes { SecretBytes(copying: .init(rebasing: $0[..<filled])) }
+    }
+
+    private static func read(_ descriptor: Int32, _ target: UnsafeMutableRawBufferPointer) -> Int {
+        #if canImport(Glibc)
+            Glibc.read(descriptor, target.baseAddress, target.count)
+        #else
+            Darwin.read(descriptor, target.baseAddress, target.count)
+        #endif
+    }
+}

@@ -1,0 +1,65 @@
+// How long a token is good for. What a server says in seconds is counted from the arrival of its
+// answer; another machine's clock is believed only where nothing else is there.
+
+import Bytes
+import OAuth
+import TokenStore
+import Vocabulary
+
+enum TokenLifetime {
+    /// Seconds from the arrival on: `expires_in`; else the `exp` of a JWT; else the configured
+    /// fallback; nil means until a 401. A lifetime that is over on arrival counts as unknown.
+    static func seconds(
+        of response: TokenResponse, arrivedAt: WallTime, fallbackSeconds: Int64?
+    ) -> Int64? {
+        if let seconds = response.expiresInSeconds, seconds > 0 { return seconds }
+        return secondsOfJWT(response.accessToken, arrivedAt: arrivedAt) ?? fallbackSeconds
+    }
+
+    /// What `exp` says, with the difference between the two clocks taken out where `iat` allows it:
+    /// the lesser of what is left by our clock and the whole lifetime by theirs.
+    private static func secondsOfJWT(_ token: SecretBytes, arrivedAt: WallTime) -> Int64? {
+        guard let claims = (try? JSONWebToken(token))?.claims,
+            let expiry = claims["exp"]?.asNumber?.truncated, expiry > 0
+        else { return nil }
+        let left = difference(expiry, arrivedAt.seconds)
+        guard let issued = claims["iat"]?.asNumber?.truncated, issued > 0 else {
+            return left > 0 ? left : nil
+        }
+        let whole = difference(expiry, issued)
+        guard whole > 0 else { return left > 0 ? left : nil }
+        return left > 0 ? min(left, whole) : whole
+    }
+
+    private static func difference(_ left: Int64, _ right: Int64) -> Int64 {
+        let (value, overflow) = left.subtractingReportingOverflow(right)
+        return overflow ? .max : min(value, TokenResponse.lifetimeSecondsMax)
+    }
+}
+
+extension Login {
+    /// The access token as the keeper wants it, counted from now; nil where there is none.
+    ///
+    /// What is left can be no more than the whole lifetime, so a clock that was set back in the
+    /// meantime does not make a token live longer.
+    func token(wall: WallTime, boot: BootTime) -> Token? {
+        guard let accessToken else { return nil }
+        guard let expiresAt else {
+            return Token(accessToken, usableUntil: nil, lifetimeMilliseconds: nil)
+        }
+        func span(_ from: WallTime) -> UInt64 {
+            let (seconds, overflow) = expiresAt.seconds.subtractingReportingOverflow(from.seconds)
+            return overflow ? 0 : UInt64(clamping: seconds).multipliedClamping(by: 1000)
+        }
+        let lifetime = span(obtainedAt)
+        let left = min(span(wall), lifetime)
+        return Token(
+            accessToken, usableUntil: boot.advanced(byMilliseconds: left),
+            lifetimeMilliseconds: lifetime)
+    }
+
+    /// Whether two records hold the same grant, whatever else differs.
+    func hasSameTokens(as other: Login) -> Bool {
+        accessToken == other.accessToken && refreshToken == other.refreshToken
+    }
+}
