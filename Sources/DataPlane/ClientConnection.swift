@@ -64,7 +64,7 @@ final class ClientConnection: ByteStream {
     init(_ worker: Worker, _ rules: ListenerRules) {
         self.worker = worker
         self.rules = rules
-        parser = HeadParser(limits: worker.settings.headLimits)
+        parser = HeadParser(limits: worker.settings.requestLimits)
         super.init(on: worker.loop)
     }
 

@@ -43,7 +43,7 @@ final class UpstreamConnection: ByteStream {
         self.upstream = upstream
         self.epoch = epoch
         openedAt = worker.loop.now
-        parser = HeadParser(limits: worker.settings.headLimits)
+        parser = HeadParser(limits: worker.settings.responseLimits)
         super.init(on: worker.loop)
     }
 

@@ -86,7 +86,7 @@ final class Worker {
             perRequestMax: settings.replayBytesMax, totalMax: settings.replayTotalBytesMax)
         blocks = BlockPool(blockBytes: 4096, blocksMax: 256)
         requestHead = MessageHead(fieldsMax: settings.fieldsMax)
-        responseHead = MessageHead(fieldsMax: settings.fieldsMax)
+        responseHead = MessageHead(fieldsMax: settings.responseFieldsMax)
         waiting = WaitingRoom(slots: credentials, max: settings.parkedMax)
         let loop = try EventLoop()
         loop.setDurations(settings)

@@ -8,6 +8,9 @@ import Reactor
 package struct WorkerSettings: Sendable {
     package var headBytesMax = 64 * 1024
     package var fieldsMax = 128
+    /// Responses may be larger: cookies set by the dozen are common.
+    package var responseHeadBytesMax = 512 * 1024
+    package var responseFieldsMax = 256
     /// A request body up to this is kept so that it can be sent again.
     package var replayBytesMax = 1 << 20
     /// All kept bodies of one worker together.
@@ -38,7 +41,11 @@ package struct WorkerSettings: Sendable {
 
     package init() {}
 
-    var headLimits: HeadLimits { HeadLimits(headBytesMax: headBytesMax, fieldsMax: fieldsMax) }
+    var requestLimits: HeadLimits { HeadLimits(headBytesMax: headBytesMax, fieldsMax: fieldsMax) }
+
+    var responseLimits: HeadLimits {
+        HeadLimits(headBytesMax: responseHeadBytesMax, fieldsMax: responseFieldsMax)
+    }
 }
 
 extension DeadlineKind {

@@ -88,6 +88,21 @@ import Vocabulary
         #expect(plane.needs.isEmpty)
     }
 
+    @Test func `long tokens, long cookies and many cookies pass`() throws {
+        let cookies = (0..<60).map { number in
+            ("Set-Cookie", "c\(number)=" + String(repeating: "x", count: 4000))
+        }
+        let upstream = try FakeUpstream { try $0.serve { _ in FakeResponse(fields: cookies) } }
+        let token = String(repeating: "t", count: 14_000)
+        let plane = try TestPlane(upstream: upstream.url, token: token)
+        let cookie = String(repeating: "y", count: 7000)
+        let answer = try plane.client().exchange("GET", "/", fields: [("Cookie", cookie)])
+        #expect(answer.values("Set-Cookie") == cookies.map(\.1))
+        let request = upstream.requests[0]
+        #expect(request.value("Authorization") == "Bearer \(token)")
+        #expect(request.value("Cookie") == cookie)
+    }
+
     @Test func `kept bodies share one budget; beyond it bodies only stream`() throws {
         let upstream = try FakeUpstream { connection in
             try connection.serve { request in
