@@ -18,7 +18,7 @@ struct CredentialReader {
         guard
             let mapping = MappingReader(
                 node, "credential \(quoted(id.name))", keys: Self.keys, later: Self.later,
-                problems: problems),
+                hints: Self.hints, problems: problems),
             let kind = kind(mapping, id)
         else { return nil }
         let injection = injection(mapping)
@@ -94,6 +94,16 @@ struct CredentialReader {
         }
         return injection
     }
+
+    /// What other programs call it.
+    private static let hints = [
+        "callback_port": "write redirect_uri: http://127.0.0.1:PORT/callback",
+        "redirect_url": "write redirect_uri",
+        "token_endpoint_auth_method": "write client_authentication",
+        "auth_url": "write authorization_endpoint", "token_url": "write token_endpoint",
+        "bearer": "write token: { file: path }", "api_key": "write token: { file: path }",
+        "password": "write token: { file: path }",
+    ]
 
     /// Keys that the documentation of the whole product names.
     private static let later = [

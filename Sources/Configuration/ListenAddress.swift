@@ -45,7 +45,7 @@ extension ListenAddress {
         guard let parts else {
             problems.add(
                 text.place, "\(quoted(text.value)) is no address to listen on",
-                hint: text.value.hasPrefix(":")
+                hint: text.value.hasPrefix(":") && !text.value.hasPrefix("::")
                     ? "for every address of the machine write 0.0.0.0\(text.value)"
                     : "write it like 127.0.0.1:8080 or [::1]:8080")
             return []

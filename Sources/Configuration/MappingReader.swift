@@ -11,12 +11,15 @@ struct MappingReader {
     private let subject: String
     private let keys: [String]
     private var entries: [String: YAMLNode.Entry] = [:]
+    /// Keys that an unknown one was probably meant to be.
+    private var misspelt: Set<String> = []
 
     /// - Parameters:
     ///   - later: keys that are understood but not supported yet, each with what to do instead.
+    ///   - hints: keys that people write here, each with what is right.
     init?(
         _ node: YAMLNode, _ subject: String, keys: [String], later: [String: String] = [:],
-        problems: ProblemList
+        hints: [String: String] = [:], problems: ProblemList
     ) {
         guard case .mapping(let entries) = node.content else {
             problems.add(node.place, "\(subject) must be a mapping, and this is \(node.kind)")
@@ -33,17 +36,23 @@ struct MappingReader {
                 problems.add(
                     entry.place, "the key \(quoted(entry.key)) is not supported yet", hint: hint)
             } else {
-                problems.add(
-                    entry.place, "unknown key \(quoted(entry.key)) in \(subject)",
-                    hint: Self.hint(for: entry.key, among: keys))
+                addUnknown(entry, hints)
             }
         }
     }
 
-    private static func hint(for key: String, among keys: [String]) -> String {
-        if key == "<<" { return "merge keys are not part of YAML 1.2; repeat the lines" }
-        if let nearest = nearestName(to: key, among: keys) { return "did you mean \"\(nearest)\"?" }
-        return "known keys: " + keys.joined(separator: ", ")
+    private mutating func addUnknown(_ entry: YAMLNode.Entry, _ hints: [String: String]) {
+        var hint = "known keys: " + keys.joined(separator: ", ")
+        if entry.key == "<<" {
+            hint = "merge keys are not part of YAML 1.2; repeat the lines"
+        } else if let known = hints[entry.key] {
+            hint = known
+        } else if let nearest = nearestName(to: entry.key, among: keys) {
+            hint = "did you mean \"\(nearest)\"?"
+            misspelt.insert(nearest)
+        }
+        problems.add(
+            entry.place, "unknown key \(quoted(entry.key)) in \(subject)", hint: hint)
     }
 
     /// The value of a key; nil when the key is missing or has nothing behind it.
@@ -60,6 +69,9 @@ struct MappingReader {
     /// Whether the key is there, with a value or without.
     func has(_ key: String) -> Bool { entries[key] != nil }
 
+    /// Whether one of the keys was meant by a key that is unknown.
+    func isMisspelt(_ keys: [String]) -> Bool { keys.contains(where: misspelt.contains) }
+
     /// Whether the mapping may have the key.
     func declares(_ key: String) -> Bool { keys.contains(key) }
 
@@ -69,7 +81,9 @@ struct MappingReader {
     /// The keys that are there, in the order in which they were declared.
     var present: [String] { keys.filter { entries[$0] != nil } }
 
+    /// Reports a key that must be there, unless it was only misspelt, which is reported already.
     func missing(_ key: String, hint: String) {
+        guard !misspelt.contains(key) else { return }
         problems.add(place, "\(subject) needs the key \(quoted(key))", hint: hint)
     }
 }

@@ -30,6 +30,12 @@ struct SettingsReader {
         "host": "write routes: [{ host: …, upstream: …, credential: … }]",
     ]
 
+    /// What stands too far to the left.
+    private static let hints = Dictionary(
+        uniqueKeysWithValues: CredentialReader.keys.map {
+            ($0, "it belongs to a credential: indent it under \"credential\"")
+        })
+
     /// The name of the credential of the short form.
     static let defaultCredential = "default"
 
@@ -39,7 +45,8 @@ struct SettingsReader {
     ) throws(ConfigurationError) -> Settings {
         guard
             let mapping = MappingReader(
-                root, "the configuration", keys: Self.keys, later: Self.later, problems: problems)
+                root, "the configuration", keys: Self.keys, later: Self.later, hints: Self.hints,
+                problems: problems)
         else { throw ConfigurationError(problems.all) }
         let listen = listen(mapping, listenFlags)
         var access = AccessReader(mapping: mapping, problems: problems, paths: paths).settings()
@@ -140,7 +147,7 @@ struct SettingsReader {
             return items.compactMap { reader.route($0) }
         }
         guard !short.isEmpty else {
-            if !mapping.has("routes") {
+            if !mapping.has("routes"), !mapping.isMisspelt(["routes", "upstream", "credential"]) {
                 problems.add(
                     mapping.place, "there is nothing to forward to",
                     hint: "write upstream: https://api.example.com and a credential")

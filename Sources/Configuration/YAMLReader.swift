@@ -221,11 +221,27 @@ extension YAMLReader {
             let start = parser.pointee.context_mark
             hint = "\(String(cString: context)) at line \(start.line + 1)"
         }
-        if reason.contains("cannot start any token") {
-            hint = "indent with spaces, not with tabs; put values with special characters in quotes"
-        }
+        // The last that fits is the most exact.
+        for (part, remedy) in Self.remedies where reason.contains(part) { hint = remedy }
         return ConfigurationProblem(place(mark), reason, hint: hint)
     }
+
+    /// What people get wrong, by what libyaml says of it.
+    private static let remedies = [
+        ("did not find expected", "check the indentation, and that each bracket is closed"),
+        (
+            "did not find expected node content",
+            "put values with brackets in quotes, such as \"[::1]:8080\""
+        ),
+        (
+            "cannot start any token",
+            "indent with spaces, not with tabs; put values with special characters in quotes"
+        ),
+        (
+            "mapping values are not allowed",
+            "check the indentation, and that a space follows each colon before"
+        ),
+    ]
 
     private func place(_ mark: yaml_mark_t) -> Place {
         Place(file: file, spot: .position(line: mark.line + 1, column: mark.column + 1))

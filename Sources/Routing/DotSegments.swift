@@ -4,6 +4,12 @@
 
 import Bytes
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 enum DotSegments {
     /// Whether any segment is "." or "..".
     static func occur(in path: UnsafeRawBufferPointer) -> Bool {
@@ -13,7 +19,12 @@ enum DotSegments {
     /// Whether resolving the path (RFC 3986 section 5.2.4) would at any point take it above its
     /// beginning. Empty segments count as nothing, since some servers merge slashes first.
     static func climb(in path: UnsafeRawBufferPointer) -> Bool {
-        scan(path) { _, depth in depth < 0 }
+        // Without a dot, which is nearly every path, there is nothing to scan.
+        guard let base = path.baseAddress,
+            memchr(base, Int32(ASCII.dot), path.count) != nil
+                || memchr(base, Int32(ASCII.percent), path.count) != nil
+        else { return false }
+        return scan(path) { _, depth in depth < 0 }
     }
 
     private enum Unit { case slash, dot, other }

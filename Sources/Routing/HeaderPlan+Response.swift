@@ -77,7 +77,10 @@ extension HeaderPlan {
         into output: inout ByteBuffer
     ) {
         output.append("HTTP/1.1 ")
-        output.append(decimal: UInt64(head.status))
+        let status = UInt16(truncatingIfNeeded: head.status)
+        output.append(ASCII.zero &+ UInt8(truncatingIfNeeded: status / 100))
+        output.append(ASCII.zero &+ UInt8(truncatingIfNeeded: status / 10 % 10))
+        output.append(ASCII.zero &+ UInt8(truncatingIfNeeded: status % 10))
         output.append(ASCII.space)
         output.append(head.reason.bytes(in: bytes))
         output.append("\r\n")

@@ -247,6 +247,29 @@ import Vocabulary
         #expect(problems(short(line)) == [expected])
     }
 
+    @Test(arguments: [
+        ("Upstream: https://a", ["unknown key \"Upstream\" in the configuration"]),
+        (
+            "upstream: https://a\ncredential:\nissuer: https://b",
+            ["the key \"credential\" has no value", "unknown key \"issuer\" in the configuration"]
+        ),
+        (
+            "upstream: https://a\ncredential: { issuer: https://b, client-id: c }",
+            ["unknown key \"client-id\" in credential \"default\""]
+        ),
+        (
+            "upstream: https://a\ncredential: { issuer: https://b, client_id: c, callback_port: 1 }",
+            ["unknown key \"callback_port\" in credential \"default\""]
+        ),
+    ])
+    func `say one mistake once`(_ text: String, _ expected: [String]) {
+        let messages = problems(text).map {
+            let message = $0.split(separator: ": ", maxSplits: 1).last ?? ""
+            return String(message.split(separator: " | ")[0])
+        }
+        #expect(messages == expected)
+    }
+
     @Test func `take durations and sizes with units`() throws {
         let read = try settings(
             short(

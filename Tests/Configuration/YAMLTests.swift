@@ -33,6 +33,27 @@ import Vocabulary
         #expect(found.hasPrefix(expected), "\(found)")
     }
 
+    @Test(arguments: [
+        ("listen: [::1]:8080", "put values with brackets in quotes, such as \"[::1]:8080\""),
+        (
+            "log: { level: info\nworkers: 1",
+            "check the indentation, and that each bracket is closed"
+        ),
+        (
+            "upstream: a\n  workers: 1",
+            "check the indentation, and that a space follows each colon before"
+        ),
+        (
+            "log:\n\tlevel: info",
+            "indent with spaces, not with tabs; put values with special characters in quotes"
+        ),
+    ])
+    func `with a slip of the pen comes with a remedy`(_ text: String, _ hint: String) {
+        let found = problems(text)
+        #expect(found.count == 1)
+        #expect(found[0].hasSuffix(" | \(hint)"), "\(found)")
+    }
+
     @Test func `may be JSON`() throws {
         let json = """
             {"upstream":"https:\\/\\/api.example.com","credential":{"issuer":"https://a.example",
