@@ -99,7 +99,7 @@ let rooms: [Target] = [
             "Bytes", "Vocabulary", "Diagnostics", "OAuth", "TokenStore", "Fetch", "Crossing",
             "LoopbackServer",
         ]),
-    room("Demo", ["Bytes", "Vocabulary", "Crypto", "LoopbackServer"]),
+    room("Demo", ["Bytes", "Vocabulary", "Crypto", "OAuth", "LoopbackServer"]),
 ]
 
 let package = Package(
@@ -143,7 +143,9 @@ let package = Package(
                 "AuthCore", "Bytes", "Vocabulary", "OAuth", "TokenStore", "Fetch", "Crossing",
                 "Diagnostics", "Support",
             ]),
-        tests("Demo", of: ["Demo", "Bytes", "Support"]),
+        tests(
+            "Demo",
+            of: ["Demo", "Bytes", "Vocabulary", "OAuth", "LoopbackServer", "Support"]),
         tests("proxy", of: ["proxy", "Vocabulary"]),
         tests("Architecture", of: []),
         tests("Transcripts", of: ["Support"]),
