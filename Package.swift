@@ -47,6 +47,8 @@ let fuzzers: [Target] =
     : [
         fuzzer("Head", of: ["HTTPWire"]),
         fuzzer("Body", of: ["HTTPWire", "Bytes"]),
+        fuzzer("Challenge", of: ["HTTPWire"]),
+        fuzzer("Requests", of: ["LoopbackServer", "HTTPWire"]),
         fuzzer("TokenResponse", of: ["OAuth", "Bytes", "Vocabulary"]),
         fuzzer("Configuration", of: ["Configuration", "Routing", "Vocabulary"]),
         fuzzer("HeadEdits", of: ["Routing", "HTTPWire", "Bytes", "Vocabulary"]),
