@@ -345,5 +345,6 @@ final class ServerLoop {
 #endif
 
 private func runLoop(_ argument: UnsafeMutableRawPointer) {
+    // SAFETY: the one reference that `start` gave to this thread.
     Unmanaged<ServerLoop>.fromOpaque(argument).takeRetainedValue().run()
 }
