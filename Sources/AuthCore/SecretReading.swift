@@ -2,7 +2,7 @@
 // are rotated under running processes. One trailing line break and a byte order mark are cut; control
 // characters inside are refused with the source's name. Spaces belong to a secret.
 
-import Bytes
+package import Bytes
 import Dispatch
 import OAuth
 import TokenStore
@@ -90,7 +90,7 @@ extension SecretSource {
     }
 
     /// The secret, trimmed and checked.
-    func read(in surroundings: Surroundings) async throws(SecretError) -> SecretBytes {
+    package func read(in surroundings: Surroundings) async throws(SecretError) -> SecretBytes {
         try SecretText.trimmed(try await readRaw(in: surroundings), source: name)
     }
 
