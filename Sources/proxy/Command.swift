@@ -21,7 +21,7 @@ protocol Command: Sendable {
     /// Reads the words after the command's name; every flag first, then the operands.
     init(_ arguments: inout ArgumentReader) throws(UsageError)
 
-    func run(in world: World) async -> ExitCode
+    func run(in world: World) async throws(CommandFailure) -> ExitCode
 }
 
 /// The help text of a command, as data.

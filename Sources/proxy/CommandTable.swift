@@ -11,7 +11,9 @@ import Vocabulary
 /// The commands by name, in the order in which help lists them.
 enum CommandTable {
     static let commands: [any Command.Type] = [
-        VersionCommand.self, HelpCommand.self,
+        ServeCommand.self, LoginCommand.self, LogoutCommand.self, StatusCommand.self,
+        TokenCommand.self, ImportCommand.self, CheckCommand.self, VersionCommand.self,
+        HelpCommand.self,
     ]
 
     /// Named in the plan, not here yet: said so, rather than called unknown.
@@ -30,12 +32,18 @@ enum CommandTable {
 
     /// Parses and runs one command line, the program's own name left out.
     static func run(_ words: [String], in world: World) async -> ExitCode {
-        do {
-            let command = try parse(words)
-            return settle(await command.run(in: world), in: world)
+        let command: any Command
+        do throws(UsageError) {
+            command = try parse(words)
         } catch {
             world.console.error(error.message, hint: error.hint)
             return .usage
+        }
+        do throws(CommandFailure) {
+            return settle(try await command.run(in: world), in: world)
+        } catch {
+            for message in error.messages { world.console.error(message.text, hint: message.hint) }
+            return error.exitCode
         }
     }
 

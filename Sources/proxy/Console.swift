@@ -42,10 +42,14 @@ struct Console: Sendable {
         output.write(oneLine(text) + "\n")
     }
 
-    /// The command's answer for programs, on standard output. A secret in it is written as
-    /// "[secret]".
+    /// The command's answer for programs, on standard output: one line, or indented where a person
+    /// looks at it. A secret in it is written as "[secret]".
     func json(_ value: JSONValue) {
-        output.write(JSONWriter.redactedText(value, style: .indented))
+        if output.isTerminal {
+            output.write(JSONWriter.redactedText(value, style: .indented))
+        } else {
+            output.write(JSONWriter.redactedText(value) + "\n")
+        }
     }
 
     private enum Colour: String {

@@ -12,6 +12,7 @@ import Synchronization
 enum SignalWatch {
     /// Starts watching; to be called once, before anything long begins. The stream gives the
     /// signal's number and ends.
+    @discardableResult
     static func start() -> AsyncStream<Int32> {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return AsyncStream { $0.finish() } }
@@ -33,6 +34,9 @@ enum SignalWatch {
         signal(SIGTERM, handle)
         return stream
     }
+
+    /// Whether the first signal has come.
+    static var hasArrived: Bool { arrived.load(ordering: .relaxed) > 0 }
 }
 
 /// Where the handler writes the number; -1 until there is a watch.

@@ -12,7 +12,8 @@ enum UsageError: Error, Equatable {
     case exclusiveFlags([String])
     case missingOperand(String, command: String)
     case unexpectedOperand(String, command: String)
-    case invalidName(String)
+    /// Not repeated: it may be a token.
+    case tokensOnCommandLine
     case notSupportedYet(String, hint: String)
 }
 
@@ -32,7 +33,8 @@ extension UsageError {
         case .missingOperand(let name, let command): "\"proxy \(command)\" needs \(name)"
         case .unexpectedOperand(let word, let command):
             "\"proxy \(command)\" has no use for \"\(word)\""
-        case .invalidName(let name): "\"\(name)\" cannot be the name of a credential"
+        case .tokensOnCommandLine:
+            "tokens are read from standard input, never from the command line"
         case .notSupportedYet(let what, _): "\(what) is not supported yet"
         }
     }
@@ -52,7 +54,7 @@ extension UsageError {
         case .exclusiveFlags(let flags): "leave out all but \"\(flags[0])\""
         case .missingOperand(_, let command), .unexpectedOperand(_, let command):
             "run \"proxy help \(command)\""
-        case .invalidName: "names are small letters, digits, \"-\" and \"_\", at most 64"
+        case .tokensOnCommandLine: "run \"proxy import NAME < tokens.json\""
         case .notSupportedYet(_, let hint): hint
         }
     }

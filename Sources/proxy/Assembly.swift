@@ -1,0 +1,232 @@
+// Puts the two planes together, the only place that knows both: listeners, workers, dialler, control
+// plane, and how they end. It decides nothing of its own.
+
+import AuthCore
+import Bytes
+import Configuration
+import Crossing
+import DataPlane
+import Diagnostics
+import Fetch
+import Reactor
+import Synchronization
+import Vocabulary
+
+/// A proxy that forwards requests, from the moment it is made until it has drained.
+final class RunningProxy: Sendable {
+    /// Where it listens, as it can be written into a URL.
+    let addresses: [String]
+    /// The ports in the same order.
+    let ports: [UInt16]
+    private let group: WorkerGroup
+    private let sockets: [ListenSocket]
+    private let tools: CredentialTools
+    private let messages: AsyncStream<ToControl>.Continuation
+    private let control: Task<Void, Never>
+
+    private init(
+        group: WorkerGroup, sockets: [ListenSocket], tools: CredentialTools,
+        messages: AsyncStream<ToControl>.Continuation, control: Task<Void, Never>
+    ) {
+        self.group = group
+        self.sockets = sockets
+        self.tools = tools
+        self.messages = messages
+        self.control = control
+        addresses = sockets.map { "\(ListenAddress(host: $0.address, port: $0.port))" }
+        ports = sockets.map(\.port)
+    }
+
+    /// Binds, then starts everything; when it throws, nothing is left behind that listens.
+    static func start(
+        _ settings: Settings, person: PersonPresence, log: Log,
+        loginCommand: @escaping @Sendable (CredentialID) -> String, in world: World
+    ) async throws(CommandFailure) -> RunningProxy {
+        let sockets = try bind(settings.listen, in: world)
+        do throws(CommandFailure) {
+            return try await start(settings, on: sockets, person, log, loginCommand, in: world)
+        } catch {
+            for socket in sockets { socket.close() }
+            throw error
+        }
+    }
+
+    private static func start(
+        _ settings: Settings, on sockets: [ListenSocket], _ person: PersonPresence, _ log: Log,
+        _ loginCommand: @escaping @Sendable (CredentialID) -> String, in world: World
+    ) async throws(CommandFailure) -> RunningProxy {
+        let tools = try CredentialTools(
+            settings, log: log, listening: sockets.map(\.port), loginCommand: loginCommand,
+            in: world)
+        let secret = try await settings.access.readSecret(in: tools.surroundings)
+        let dials = DialRelay(
+            Dialler(driver: tools.driver, proxy: tools.forwardProxy),
+            timeoutMilliseconds: settings.timeouts.connect)
+        let (stream, messages) = AsyncStream.makeStream(of: ToControl.self)
+        let group: WorkerGroup
+        do {
+            group = try WorkerGroup(
+                count: settings.workers, settings: WorkerSettings(settings),
+                table: settings.routes, credentials: settings.credentials.count,
+                listeners: sockets.map { socket in
+                    (socket, settings.access.makeGuard(port: socket.port, secret: secret))
+                },
+                log: log
+            ) { message in
+                if case .dial(let origin, let ticket) = message {
+                    dials.dial(origin, ticket)
+                } else {
+                    messages.yield(message)
+                }
+            }
+            dials.connect(group.mailboxes)
+            try group.start()
+        } catch {
+            tools.stop()
+            throw CommandFailure(.failure, "the workers cannot be started: \(error)")
+        }
+        let plane = ControlPlane(settings.credentials, person: person, in: tools.surroundings)
+        let mailboxes = group.mailboxes
+        let control = Task { await plane.run(messages: stream, workers: mailboxes) }
+        return RunningProxy(
+            group: group, sockets: sockets, tools: tools, messages: messages, control: control)
+    }
+
+    /// Finishes what runs, at most for so long; then saves what the auth core still holds.
+    func drain(graceMilliseconds: UInt64) async {
+        let deadline = SystemTime.bootTime().advanced(byMilliseconds: graceMilliseconds)
+        group.post(.drain(until: deadline))
+        let group = group
+        await withCheckedContinuation { done in
+            startThread {
+                group.join()
+                done.resume()
+            }
+        }
+        for socket in sockets { socket.close() }
+        messages.finish()
+        await control.value
+        tools.stop()
+    }
+}
+
+// MARK: Listening
+
+extension RunningProxy {
+    private static func bind(
+        _ addresses: [ListenAddress], in world: World
+    ) throws(CommandFailure) -> [ListenSocket] {
+        var sockets: [ListenSocket] = []
+        for address in addresses {
+            do throws(ReactorError) {
+                sockets.append(try ListenSocket.bind(address: address.host, port: address.port))
+            } catch {
+                // A machine without IPv6 has no ::1; whoever asked for "localhost" still has the
+                // other half of it. Every other failure ends the start.
+                if address.host == "::1", error.meansNoSuchFamily, addresses.contains(address.twin)
+                {
+                    world.console.warning("not listening on \(address): \(error.reason)")
+                    continue
+                }
+                for socket in sockets { socket.close() }
+                throw CommandFailure(
+                    .failure, "cannot listen on \(address): \(error.reason)",
+                    hint: hint(for: error, at: address))
+            }
+        }
+        return sockets
+    }
+
+    private static func hint(for error: ReactorError, at address: ListenAddress) -> String? {
+        switch error {
+        case .addressInUse:
+            "end what listens there, or run \"proxy serve --listen "
+                + "\(ListenAddress(host: address.host, port: 0))\" for a free port"
+        case .addressNotAvailable: "listen on an address of this machine, such as 127.0.0.1"
+        default: nil
+        }
+    }
+}
+
+extension ListenAddress {
+    /// The other loopback address, same port.
+    fileprivate var twin: ListenAddress { ListenAddress(host: "127.0.0.1", port: port) }
+}
+
+extension ReactorError {
+    fileprivate var meansNoSuchFamily: Bool {
+        self == .addressNotAvailable || self == .familyNotSupported
+    }
+}
+
+// MARK: Translation
+
+extension AccessSettings {
+    /// The local secret, read once; a start without it would be a start without a lock.
+    fileprivate func readSecret(
+        in surroundings: AuthCore.Surroundings
+    ) async throws(CommandFailure) -> SecretBytes? {
+        guard let source = localSecret?.source else { return nil }
+        do throws(SecretError) {
+            return try await source.read(in: surroundings)
+        } catch {
+            throw CommandFailure(.configuration, "the local secret: \(error.message)")
+        }
+    }
+}
+
+extension WorkerSettings {
+    fileprivate init(_ settings: Settings) {
+        self.init()
+        headBytesMax = settings.limits.headBytes
+        fieldsMax = settings.limits.fields
+        replayBytesMax = settings.limits.replayBytes
+        replayTotalBytesMax = settings.limits.replayTotalBytes
+        clientsMax = settings.limits.clients
+        parkedMax = settings.limits.parkedRequests
+        idlePerUpstreamMax = settings.limits.idleUpstreams
+        clientHead = settings.timeouts.clientHead
+        clientIdle = settings.timeouts.clientIdle
+        connect = settings.timeouts.connect
+        response = settings.timeouts.responseHead ?? 0
+        upstreamIdle = settings.timeouts.upstreamIdle
+        upstreamAge = settings.timeouts.upstreamAge
+        // The control plane answers first; this is for one that does not.
+        credentialWait = settings.longestLoginWait + 30_000
+        acceptsWhileDraining = settings.shutdown.keepsAccepting
+        logsRequests = settings.log.access
+    }
+}
+
+extension Settings {
+    /// For how long a request may wait for a person.
+    fileprivate var longestLoginWait: UInt64 {
+        credentials.map { credential in
+            if case .oauth(let oauth) = credential.kind { oauth.loginWaitMilliseconds } else { 0 }
+        }.max() ?? 0
+    }
+}
+
+/// Takes the workers' wishes for connections to the dialler and brings the sockets back.
+private final class DialRelay: Sendable {
+    private let dialler: Dialler
+    private let timeoutMilliseconds: UInt64
+    private let mailboxes = Mutex<[Mailbox<ToWorker>]>([])
+
+    init(_ dialler: Dialler, timeoutMilliseconds: UInt64) {
+        self.dialler = dialler
+        self.timeoutMilliseconds = timeoutMilliseconds
+    }
+
+    /// Before any worker starts.
+    func connect(_ mailboxes: [Mailbox<ToWorker>]) {
+        self.mailboxes.withLock { $0 = mailboxes }
+    }
+
+    func dial(_ origin: Origin, _ ticket: Ticket) {
+        let mailbox = mailboxes.withLock { $0[ticket.worker] }
+        dialler.dial(origin, timeoutMilliseconds: timeoutMilliseconds) { result in
+            mailbox.post(.dialled(ticket, result))
+        }
+    }
+}

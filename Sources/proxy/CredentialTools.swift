@@ -1,0 +1,86 @@
+// What every command that works with credentials needs of the outside: store, network, clock, log.
+// Made from the settings once, put away at the end.
+
+import AuthCore
+import Configuration
+import Diagnostics
+import Fetch
+import TokenStore
+import Vocabulary
+
+/// The surroundings of the auth core, and the thread that does its requests.
+struct CredentialTools: Sendable {
+    let surroundings: AuthCore.Surroundings
+    let forwardProxy: ForwardProxy
+    let driver: CurlDriver
+
+    /// - Parameters:
+    ///   - listening: our own ports, to which no forward proxy may lead.
+    ///   - loginCommand: what somebody pastes into a shell in order to log in.
+    init(
+        _ settings: Settings, log: Log, listening: [UInt16] = [],
+        loginCommand: @escaping @Sendable (CredentialID) -> String, in world: World
+    ) throws(CommandFailure) {
+        do throws(ForwardProxyError) {
+            forwardProxy = try settings.forwardProxy.resolve(world.environment, listening)
+        } catch {
+            throw CommandFailure(.configuration, error.reason, hint: error.hint)
+        }
+        driver = CurlDriver()
+        surroundings = AuthCore.Surroundings(
+            store: FileLoginStore(directory: settings.stateDirectory),
+            fetcher: CurlFetcher(driver: driver, proxy: forwardProxy, caFile: settings.caFile),
+            log: log, environment: world.environment,
+            secretVariables: settings.secretVariables, loginCommand: loginCommand)
+    }
+
+    /// For commands: nothing is logged but what goes wrong on the side.
+    init(
+        _ settings: Settings, for arguments: SettingsArguments, in world: World
+    ) throws(CommandFailure) {
+        try self.init(
+            settings, log: Log(level: .warning, format: .text),
+            loginCommand: { arguments.loginCommand($0, in: settings) }, in: world)
+    }
+
+    func stop() { driver.stop() }
+}
+
+extension ForwardProxySettings {
+    fileprivate func resolve(
+        _ environment: [String: String], _ listening: [UInt16]
+    ) throws(ForwardProxyError) -> ForwardProxy {
+        switch self {
+        case .none: .none
+        case .environment: try ForwardProxy(environment: environment, listening: listening)
+        case .url(let url, let exceptions):
+            try ForwardProxy(
+                url: url, exceptions: exceptions, setting: "proxy", listening: listening)
+        }
+    }
+}
+
+extension Settings {
+    /// Every secret that is read from somewhere, with the credential that it belongs to.
+    var secretSources: [(owner: CredentialID?, source: SecretSource)] {
+        var sources: [(CredentialID?, SecretSource)] = []
+        if let local = access.localSecret { sources.append((nil, local.source)) }
+        for credential in credentials {
+            switch credential.kind {
+            case .oauth(let oauth):
+                if let secret = oauth.clientSecret { sources.append((credential.id, secret)) }
+            case .fixed(let source): sources.append((credential.id, source))
+            case .command: break
+            }
+        }
+        return sources
+    }
+
+    /// Variables that no child process may see.
+    var secretVariables: Set<String> {
+        Set(
+            secretSources.compactMap { entry in
+                if case .environment(let name) = entry.source { name } else { nil }
+            })
+    }
+}
