@@ -5,7 +5,7 @@ import Bytes
 import HTTPWire
 
 /// What the server must know of a request to answer it.
-package struct AnswerRules: Equatable {
+struct AnswerRules: Equatable {
     /// The body is not sent.
     var isHead: Bool
     var isHTTP10: Bool
@@ -17,8 +17,8 @@ package struct AnswerRules: Equatable {
 }
 
 /// Reads request after request; holds the bytes that were not read yet.
-package struct RequestReader: ~Copyable {
-    package enum Event {
+struct RequestReader: ~Copyable {
+    enum Event {
         case needMore
         /// The client waits for `100 Continue` before it sends the body. Said once.
         case continueWanted
@@ -45,7 +45,7 @@ package struct RequestReader: ~Copyable {
     private var rules = AnswerRules.refusal
     private var wantsContinue = false
 
-    package init(limits: ServerLimits, peerPort: UInt16) {
+    init(limits: ServerLimits, peerPort: UInt16) {
         self.limits = limits
         self.peerPort = peerPort
         parser = HeadParser(limits: limits.head)
@@ -59,13 +59,13 @@ package struct RequestReader: ~Copyable {
     /// True until the first request is whole.
     var isFresh: Bool { isFirst }
 
-    package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
         if phase != .over { input.append(bytes) }
     }
 
     /// Goes on with what has come; to be called until it needs more or says `refused`. A request is
     /// to be answered before the next call.
-    package mutating func next() -> Event {
+    mutating func next() -> Event {
         do throws(WireError) {
             switch phase {
             case .head: return try readHead()

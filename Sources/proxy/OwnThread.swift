@@ -31,7 +31,6 @@ func startThread(_ body: @escaping @Sendable () -> Void) {
             #else
                 let pointer = argument
             #endif
-            // SAFETY: see above.
             Unmanaged<Job>.fromOpaque(pointer).takeRetainedValue().body()
             return nil
         }, job.toOpaque())

@@ -5,7 +5,7 @@ import Fetch
 import Testing
 import Vocabulary
 
-@Suite(.serialized) struct `Forward proxy` {
+@Suite struct `Forward proxy` {
     private func address(_ environment: [String: String], _ origin: Origin) throws -> String? {
         try ForwardProxy(environment: environment).hop(for: origin)?.address
     }

@@ -1,5 +1,3 @@
-// Blocking clients and running servers for the tests of this room.
-
 import LoopbackServer
 import Support
 

@@ -1,0 +1,101 @@
+// `proxy status`: what can be said of each credential without asking anybody.
+
+import AuthCore
+import Configuration
+import Vocabulary
+
+/// Prints the facts from the store; nothing is refreshed and no secret is shown.
+struct StatusCommand: Command {
+    static let help = CommandHelp(
+        name: "status", summary: "show which credentials are usable, until when, and what to do",
+        examples: [
+            .init("proxy status", "all credentials"),
+            .init("proxy status github --json", "one, for programs"),
+        ],
+        synopsis: "[NAME] [--json] \(SettingsArguments.synopsis)",
+        flags: [.init("--json", "for programs; times are seconds since 1970")]
+            + SettingsArguments.help,
+        notes: ["It ends with 3 when a login is needed and with 1 when a token cannot be had."])
+
+    private let name: String?
+    private let isJSON: Bool
+    private let settings: SettingsArguments
+
+    init(_ arguments: inout ArgumentReader) throws(UsageError) {
+        isJSON = try arguments.flag("--json")
+        settings = try SettingsArguments(&arguments)
+        name = try arguments.operand()
+        try arguments.finish()
+    }
+
+    func run(in world: World) async throws(CommandFailure) -> ExitCode {
+        let loaded = try world.settings(for: settings)
+        var chosen = loaded.credentials
+        if let name { chosen = [try loaded.credential(named: name, for: "status") { _ in true }] }
+        let tools = try CredentialTools(loaded, for: settings, in: world)
+        defer { tools.stop() }
+        let desk = StatusDesk(in: tools.surroundings)
+        var found: [CredentialStatus] = []
+        for credential in chosen { found.append(await desk.status(of: credential)) }
+        if isJSON {
+            world.console.json(["credentials": .array(found.map(\.document))])
+        } else {
+            show(found, in: world)
+        }
+        return exitCode(found)
+    }
+
+    private func exitCode(_ found: [CredentialStatus]) -> ExitCode {
+        if found.contains(where: { $0.state == .loginRequired }) { return .loginNeeded }
+        return found.contains { $0.state == .unavailable } ? .failure : .success
+    }
+
+    private func show(_ found: [CredentialStatus], in world: World) {
+        if found.isEmpty { world.console.line("the configuration has no credentials") }
+        let now = SystemTime().wallTime()
+        let width = found.map(\.id.name.count).max() ?? 0
+        for status in found {
+            let name = status.id.name
+            let margin = String(repeating: " ", count: width + 2)
+            world.console.line(
+                name + margin.dropFirst(name.count) + status.headline(at: now))
+            for detail in status.details(at: now) { world.console.line(margin + detail) }
+        }
+    }
+}
+
+extension CredentialStatus {
+    fileprivate func headline(at now: WallTime) -> String {
+        switch state {
+        case .usable:
+            guard let expiresAt else { return "usable" }
+            let left = durationText(seconds: expiresAt.seconds - now.seconds)
+            return "usable now, expires in \(left)" + (isRenewable ? ", renewed by itself" : "")
+        case .renewable: return "renewable: the next request gets a fresh token"
+        case .loginRequired: return "login required"
+        case .unavailable: return "unavailable"
+        }
+    }
+
+    fileprivate func details(at now: WallTime) -> [String] {
+        var lines: [String] = []
+        func ago(_ time: WallTime) -> String {
+            durationText(seconds: now.seconds - time.seconds) + " ago"
+        }
+        if let detail { lines.append(detail) }
+        if let issuer { lines.append("provider: \(issuer)") }
+        if let subject { lines.append("logged in as: \(subject)") }
+        if let scope { lines.append("scope: \(scope)") }
+        if state == .usable, let nextRefreshAt {
+            let left = durationText(seconds: nextRefreshAt.seconds - now.seconds)
+            lines.append("next refresh: in \(left)")
+        }
+        if let lastRefreshAt { lines.append("last refresh: \(ago(lastRefreshAt))") }
+        if let lastError, let lastErrorAt {
+            lines.append("last error: \(ago(lastErrorAt)): \(lastError)")
+        }
+        if let failingSince { lines.append("failing since: \(ago(failingSince))") }
+        if let hint { lines.append("run: \(hint)") }
+        return lines
+    }
+}

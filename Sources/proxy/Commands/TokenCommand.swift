@@ -1,0 +1,82 @@
+// `proxy token`: for programs that cannot go through the proxy.
+
+import AuthCore
+import Bytes
+import Configuration
+import Crossing
+import Vocabulary
+
+/// Prints an access token that is good now.
+struct TokenCommand: Command {
+    static let help = CommandHelp(
+        name: "token", summary: "print a fresh access token",
+        examples: [
+            .init("proxy token", "the token, refreshed first where it is about to expire"),
+            .init("proxy token github --header", "the whole field, ready for curl -H"),
+        ],
+        synopsis: "[NAME] [--header] \(SettingsArguments.synopsis)",
+        flags: [.init("--header", "the field's name and prefix too")] + SettingsArguments.help,
+        notes: [
+            "A token that was printed can be copied. Where the configuration says\n"
+                + "\"export: false\" it is not printed; requests through the proxy still carry it."
+        ])
+
+    private let name: String?
+    private let isHeader: Bool
+    private let settings: SettingsArguments
+
+    init(_ arguments: inout ArgumentReader) throws(UsageError) {
+        isHeader = try arguments.flag("--header")
+        settings = try SettingsArguments(&arguments)
+        name = try arguments.operand()
+        try arguments.finish()
+    }
+
+    func run(in world: World) async throws(CommandFailure) -> ExitCode {
+        // A refresh that is under way is finished and saved before the first signal ends us.
+        let signals = SignalWatch.start()
+        let watch = Task {
+            for await _ in signals {
+                world.console.note("finishing the refresh; a second signal ends it at once")
+            }
+        }
+        defer { watch.cancel() }
+        let loaded = try world.settings(for: settings)
+        let chosen = try loaded.credential(named: name, for: "token") { $0.isExportable }
+        guard chosen.isExportable else {
+            throw CommandFailure(
+                .failure, "the configuration forbids to print the token of \"\(chosen.id)\"",
+                hint: "send the request through \"proxy serve\", or set \"export: true\"")
+        }
+        let tools = try CredentialTools(loaded, for: settings, in: world)
+        defer { tools.stop() }
+        let credential = try await credential(chosen, tools.surroundings)
+        guard !SignalWatch.hasArrived else { return .interrupted }
+        let output = world.console.output
+        if isHeader {
+            let injection = chosen.injection
+            output.write("\(injection.field): \(injection.prefix)")
+        }
+        output.write(credential.token)
+        output.write("\n")
+        return .success
+    }
+
+    private func credential(
+        _ chosen: CredentialSettings, _ surroundings: AuthCore.Surroundings
+    ) async throws(CommandFailure) -> Credential {
+        let keeper = CredentialKeeper(
+            chosen, discovery: DiscoveryDesk(in: surroundings), desk: nil, in: surroundings)
+        let result: Result<Credential, Refusal>
+        do throws(Refusal) {
+            result = .success(try await keeper.credential(newerThan: .none))
+        } catch {
+            result = .failure(error)
+        }
+        await keeper.finish()
+        switch result {
+        case .success(let credential): return credential
+        case .failure(let refusal): throw CommandFailure(refusal, chosen.id)
+        }
+    }
+}

@@ -1,0 +1,212 @@
+// The checks of `proxy check`, one after the other: each looks at one thing and says what it found.
+
+import AuthCore
+import Bytes
+import Configuration
+import OAuth
+import Routing
+import TokenStore
+import Vocabulary
+
+/// What one check found.
+struct Finding: Sendable {
+    enum Outcome: String, Sendable {
+        case passed, doubtful, failed
+
+        var label: String {
+            switch self {
+            case .passed: "ok  "
+            case .doubtful: "note"
+            case .failed: "FAIL"
+            }
+        }
+    }
+
+    let subject: String
+    let outcome: Outcome
+    let text: String
+    var hint: String?
+
+    init(_ subject: String, _ outcome: Outcome, _ text: String, hint: String? = nil) {
+        self.subject = subject
+        self.outcome = outcome
+        self.text = text
+        self.hint = hint
+    }
+
+    var document: JSONValue {
+        [
+            "subject": .string(subject), "outcome": .string(outcome.rawValue),
+            "text": .string(text), "hint": hint.map { .string($0) } ?? .null,
+        ]
+    }
+}
+
+/// One configuration under inspection.
+struct Inspection: Sendable {
+    private let settings: Settings
+    private let surroundings: AuthCore.Surroundings
+
+    /// A clock that is further off than this makes tokens look fresh that are dead.
+    private static let clockSecondsMax: Int64 = 60
+
+    init(_ settings: Settings, _ surroundings: AuthCore.Surroundings) {
+        self.settings = settings
+        self.surroundings = surroundings
+    }
+
+    /// That it was loaded is the finding.
+    var configuration: Finding {
+        func count(_ number: Int, _ noun: String) -> String {
+            "\(number) \(noun)\(number == 1 ? "" : "s")"
+        }
+        let listen = settings.listen.map(\.description).joined(separator: ", ")
+        return Finding(
+            "configuration", .passed,
+            "\(settings.file ?? "from flags"): \(count(settings.routeSpecs.count, "route")), "
+                + "\(count(settings.credentials.count, "credential")), listening on \(listen)")
+    }
+
+    // MARK: Offline
+
+    func offline() async -> [Finding] {
+        var findings: [Finding] = []
+        for (owner, source) in settings.secretSources {
+            findings.append(await secret(source, of: owner))
+        }
+        return findings + [await store()]
+    }
+
+    private func secret(_ source: SecretSource, of owner: CredentialID?) async -> Finding {
+        let subject = owner.map { "secret of \"\($0)\"" } ?? "local secret"
+        // Running a program could cost a person's attention.
+        if case .command(let words) = source {
+            guard let program = words.first else { return Finding(subject, .failed, "no program") }
+            return Finding(subject, .passed, "\"\(program)\" is run when it is needed")
+        }
+        do throws(SecretError) {
+            _ = try await source.read(in: surroundings)
+            return Finding(subject, .passed, "can be read")
+        } catch {
+            return Finding(subject, .failed, error.message)
+        }
+    }
+
+    private func store() async -> Finding {
+        let store = surroundings.store
+        let interactive = settings.credentials.filter(\.isInteractive)
+        do throws(StoreError) {
+            for credential in interactive { _ = try await store.load(credential.id) }
+            if let first = interactive.first {
+                let held = try await store.lock(first.id, timeoutMilliseconds: 5000)
+                defer { held.release() }
+                try await held.reserve()
+            }
+            return Finding("store", .passed, store.directory)
+        } catch {
+            if case .readOnly = error {
+                return Finding(
+                    "store", .doubtful, "\(error.message); logins are kept in memory only",
+                    hint: error.hint)
+            }
+            return Finding("store", .failed, error.message, hint: error.hint)
+        }
+    }
+
+    // MARK: Online
+
+    func online() async -> [Finding] {
+        var findings: [Finding] = []
+        let discovery = DiscoveryDesk(in: surroundings)
+        for credential in settings.credentials {
+            guard case .oauth(let oauth) = credential.kind else { continue }
+            findings += await provider(oauth, of: credential.id, discovery)
+        }
+        var seen: Set<Origin> = []
+        for route in settings.routeSpecs where seen.insert(route.upstream.origin).inserted {
+            findings.append(await api(route.upstream.origin))
+        }
+        return findings
+    }
+
+    private func provider(
+        _ oauth: OAuthSettings, of id: CredentialID, _ discovery: DiscoveryDesk
+    ) async -> [Finding] {
+        let subject = "provider of \"\(id)\""
+        let endpoints: Endpoints
+        do throws(DiscoveryError) {
+            endpoints = try await discovery.endpoints(for: oauth.endpoints)
+        } catch {
+            return [Finding(subject, .failed, error.message)]
+        }
+        var findings = [
+            endpoints.authorization == nil
+                ? Finding(subject, .failed, "its metadata has no authorization_endpoint")
+                : Finding(subject, .passed, "token endpoint \(endpoints.token)")
+        ]
+        switch await answer(endpoints.token) {
+        case .failure(let error):
+            findings.append(
+                Finding(subject, .failed, "no answer from the token endpoint: \(error.words)"))
+        case .success(let response): findings += clock(response, subject)
+        }
+        return findings
+    }
+
+    /// RFC 9110 section 6.6.1: the Date field of an answer is the server's clock.
+    private func clock(_ response: InboundResponse, _ subject: String) -> [Finding] {
+        guard let text = response.field("Date"),
+            let theirs = HTTPDate.read(text, now: surroundings.time.wallTime())
+        else {
+            return []
+        }
+        let difference = surroundings.time.wallTime().seconds - theirs.seconds
+        let subject = "clock"
+        guard abs(difference) > Self.clockSecondsMax else {
+            return [Finding(subject, .passed, "agrees with the provider's")]
+        }
+        let amount = durationText(seconds: abs(difference))
+        return [
+            Finding(
+                subject, .failed,
+                "\(amount) \(difference > 0 ? "ahead of" : "behind") the provider's",
+                hint: "set this machine's clock, best with a time service")
+        ]
+    }
+
+    private func api(_ origin: Origin) async -> Finding {
+        switch await answer("\(origin)/") {
+        case .success: Finding("API \(origin)", .passed, "answers")
+        case .failure(.responseTooLarge): Finding("API \(origin)", .passed, "answers")
+        case .failure(let error): Finding("API \(origin)", .failed, error.words)
+        }
+    }
+
+    private func answer(_ url: String) async -> Result<InboundResponse, FetchError> {
+        do throws(FetchError) {
+            return .success(
+                try await surroundings.fetcher.fetch(
+                    OutboundRequest(.get, url, timeoutMilliseconds: 15_000)))
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
+extension FetchError {
+    fileprivate var words: String {
+        switch self {
+        case .invalidURL: "the URL cannot be used"
+        case .nameNotResolved(let host): "the name \"\(host)\" cannot be resolved"
+        case .connectionRefused(let host): "\"\(host)\" refuses the connection"
+        case .tlsFailed(let host, let reason): "TLS with \"\(host)\" failed: \(reason)"
+        case .forwardProxyFailed(let reason): "the forward proxy failed: \(reason)"
+        case .timedOut: "no answer in time"
+        case .brokenOff: "the connection broke"
+        case .responseTooLarge(let limit): "an answer of more than \(limit) bytes"
+        case .notHTTP: "the answer is no HTTP"
+        case .cancelled: "cancelled"
+        case .other(_, let reason): reason
+        }
+    }
+}
