@@ -61,7 +61,7 @@ bench: packages
 	@.ci/install $(BENCH_PACKAGES)
 	swift build $(RELEASE)
 	Tests/Benchmarks/prepare.sh .build/bench
-	python3 Tests/Benchmarks/bench.py $(BENCH)
+	python3 -B Tests/Benchmarks/bench.py $(BENCH)
 
 # A crash leaves its input in .build/fuzz; FUZZ_TARGETS=Head runs one alone.
 fuzz: packages

@@ -47,6 +47,8 @@ let fuzzers: [Target] =
     : [
         fuzzer("Head", of: ["HTTPWire"]),
         fuzzer("Body", of: ["HTTPWire", "Bytes"]),
+        fuzzer("Challenge", of: ["HTTPWire"]),
+        fuzzer("Requests", of: ["LoopbackServer", "HTTPWire"]),
         fuzzer("TokenResponse", of: ["OAuth", "Bytes", "Vocabulary"]),
         fuzzer("Configuration", of: ["Configuration", "Routing", "Vocabulary"]),
         fuzzer("HeadEdits", of: ["Routing", "HTTPWire", "Bytes", "Vocabulary"]),
@@ -99,7 +101,7 @@ let rooms: [Target] = [
             "Bytes", "Vocabulary", "Diagnostics", "OAuth", "TokenStore", "Fetch", "Crossing",
             "LoopbackServer",
         ]),
-    room("Demo", ["Bytes", "Vocabulary", "Crypto", "LoopbackServer"]),
+    room("Demo", ["Bytes", "Vocabulary", "Crypto", "OAuth", "LoopbackServer"]),
 ]
 
 let package = Package(
@@ -143,7 +145,9 @@ let package = Package(
                 "AuthCore", "Bytes", "Vocabulary", "OAuth", "TokenStore", "Fetch", "Crossing",
                 "Diagnostics", "Support",
             ]),
-        tests("Demo", of: ["Demo", "Bytes", "Support"]),
+        tests(
+            "Demo",
+            of: ["Demo", "Bytes", "Vocabulary", "OAuth", "LoopbackServer", "Support"]),
         tests("proxy", of: ["proxy", "Vocabulary"]),
         tests("Architecture", of: []),
         tests("Transcripts", of: ["Support"]),

@@ -32,6 +32,10 @@ static inline CURLcode CCurl_set_before_request(CURL *easy, curl_prereq_callback
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
 }
 
+static inline CURLcode CCurl_set_tls_context(CURL *easy, curl_ssl_ctx_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, callback);
+}
+
 static inline CURLcode CCurl_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);
 }

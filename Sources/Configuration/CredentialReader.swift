@@ -27,45 +27,73 @@ struct CredentialReader {
             isExportable: mapping.bool("export") ?? true)
     }
 
-    private func kind(_ mapping: MappingReader, _ id: CredentialID) -> CredentialSettings.Kind? {
-        let isToken = mapping.has("token")
-        let isCommand = mapping.has("command")
-        let oauth = OAuthReader.keys.filter(mapping.has)
-        let allowed: [String]
-        switch (isToken, isCommand) {
-        case (true, _): allowed = Self.tokenKeys
-        case (false, true): allowed = Self.commandKeys
-        case (false, false): allowed = OAuthReader.keys
-        }
-        for key in Self.keys
-        where mapping.has(key) && !allowed.contains(key) && !Self.commonKeys.contains(key) {
-            problems.add(
-                mapping.place(of: key),
-                "the key \(quoted(key)) does not go with \(quoted(isToken ? "token" : isCommand ? "command" : oauth.first ?? "issuer"))",
-                hint: "a credential has a token, a command, or an OAuth client")
-        }
-        if isToken {
-            guard let node = mapping.node("token"),
-                let source = SecretReader(problems, paths).source(node, "token")
-            else { return nil }
-            if case .command(let words) = source { return .command(words, lifetimeSeconds: nil) }
-            return .fixed(source)
-        }
-        if isCommand {
-            let lifetime = mapping.duration("ttl", in: 1000...(366 * 86_400_000))
-            return SecretReader(problems, paths).command(mapping, "command").map {
-                .command($0, lifetimeSeconds: lifetime.map { Int64($0 / 1000) })
+    /// Where a credential comes from, told by the key that only that kind has.
+    private enum Form {
+        case token, command
+        case oauth(firstKey: String)
+
+        var keys: [String] {
+            switch self {
+            case .token: CredentialReader.tokenKeys
+            case .command: CredentialReader.commandKeys
+            case .oauth: OAuthReader.keys
             }
         }
-        guard !oauth.isEmpty else {
+
+        var key: String {
+            switch self {
+            case .token: "token"
+            case .command: "command"
+            case .oauth(let firstKey): firstKey
+            }
+        }
+
+        init?(_ mapping: MappingReader) {
+            if mapping.has("token") {
+                self = .token
+            } else if mapping.has("command") {
+                self = .command
+            } else if let key = OAuthReader.keys.first(where: mapping.has) {
+                self = .oauth(firstKey: key)
+            } else {
+                return nil
+            }
+        }
+    }
+
+    private func kind(_ mapping: MappingReader, _ id: CredentialID) -> CredentialSettings.Kind? {
+        guard let form = Form(mapping) else {
             problems.add(
                 mapping.place, "credential \(quoted(id.name)) says nothing of where it comes from",
                 hint:
                     "give it issuer and client_id, or token: { file: path }, or command: [program]")
             return nil
         }
-        return OAuthReader(mapping: mapping, problems: problems, paths: paths).settings().map {
-            .oauth($0)
+        for key in mapping.present where !(form.keys + Self.commonKeys).contains(key) {
+            problems.add(
+                mapping.place(of: key),
+                "the key \(quoted(key)) does not go with \(quoted(form.key))",
+                hint: "a credential has a token, a command, or an OAuth client")
+        }
+        let secrets = SecretReader(problems, paths)
+        switch form {
+        case .token:
+            let source = mapping.node("token").flatMap { secrets.source($0, "token") }
+            return source.map { source in
+                if case .command(let words) = source {
+                    .command(words, lifetimeSeconds: nil)
+                } else {
+                    .fixed(source)
+                }
+            }
+        case .command:
+            let lifetime = mapping.duration("ttl", in: 1000...(366 * 86_400_000))
+            return secrets.command(mapping, "command").map {
+                .command($0, lifetimeSeconds: lifetime.map { Int64($0 / 1000) })
+            }
+        case .oauth:
+            let reader = OAuthReader(mapping: mapping, problems: problems, paths: paths)
+            return reader.settings().map { .oauth($0) }
         }
     }
 

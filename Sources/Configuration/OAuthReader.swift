@@ -23,6 +23,7 @@ struct OAuthReader {
             }
             return nil
         }
+        // Without endpoints the rest is read all the same, for what else is wrong with it.
         var settings = OAuthSettings(
             endpoints: endpoints ?? .issuer(""), clientID: client.value)
         if let node = mapping.node("client_secret") {

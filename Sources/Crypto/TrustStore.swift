@@ -55,14 +55,13 @@ final class TrustStore: Sendable {
         self.stamp = stamp
         // As libcurl does it, so that tokens and requests meet the same rules.
         X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
-        let isLoaded =
-            switch trust {
-            case .system: X509_STORE_set_default_paths(store)
-            case .file(let path): X509_STORE_load_file(store, path)
-            }
-        ERR_clear_error()
-        if case .file(let path) = trust, isLoaded != 1 {
-            throw .noCertificate(path: path)
+        switch trust {
+        case .system:
+            SystemAuthorities.add(to: store)
+        case .file(let path):
+            let isLoaded = X509_STORE_load_file(store, path) == 1
+            ERR_clear_error()
+            if !isLoaded { throw .noCertificate(path: path) }
         }
     }
 

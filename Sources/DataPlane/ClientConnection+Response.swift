@@ -51,7 +51,7 @@ extension ClientConnection {
         case .relay: relayHead(bytes, framing)
         case .relayAndReport(let generation):
             if let slot = record.credential { worker.ask(slot, newerThan: generation) }
-            relayHead(bytes, framing)
+            relayHead(bytes, framing, isUnreplayed: true)
         case .discardAndAwait(let generation):
             worker.counters.replays &+= 1
             upstream?.discardResponse()
@@ -62,7 +62,11 @@ extension ClientConnection {
         }
     }
 
-    private func relayHead(_ bytes: UnsafeRawBufferPointer, _ framing: BodyFraming) {
+    /// - Parameter isUnreplayed: a rejection that a replay might have cured, had the body been kept;
+    ///   the client is told, since sending the request again is worth its while.
+    private func relayHead(
+        _ bytes: UnsafeRawBufferPointer, _ framing: BodyFraming, isUnreplayed: Bool = false
+    ) {
         guard let plan = record.plan else { preconditionFailure("a sent request has a plan") }
         // A client that is not done with its request cannot be read past it.
         let closes = !record.persists || phase == .body || worker.isDraining
@@ -70,6 +74,9 @@ extension ClientConnection {
         clientFraming = plan.writeResponse(
             worker.responseHead, bytes, framing: framing, client: terms(closes: closes),
             into: &worker.output)
+        if isUnreplayed {
+            worker.output.append("Proxy-Status: credential-proxy; details=\"not_replayed\"\r\n")
+        }
         worker.output.append("\r\n")
         closesAfterResponse = closes || clientFraming == .untilClose
         worker.counters.count(worker.responseHead.status)
@@ -122,6 +129,10 @@ extension ClientConnection {
     func upstreamLost(nothingSent: Bool, isUnanswered: Bool, _ failure: Exchange.Failure) {
         upstream = nil
         disarm()
+        if hasUnsentHead {
+            // The head came with what broke: nothing has gone out, so the truth can still be told.
+            return fail(failure)
+        }
         perform(
             exchange.connectionLost(
                 nothingSent: nothingSent, isUnanswered: isUnanswered, isBodyHeld: held.isWhole,

@@ -83,7 +83,8 @@ extension LocalReply {
             ReplyText(
                 504, "upstream_timeout", "The API did not answer in time",
                 "the API took the request and did not begin an answer in time",
-                "http_response_timeout", hint: "raise \"timeouts.response\" if the API is slow")
+                "http_response_timeout", hint: "raise \"timeouts.response_head\" if the API is slow"
+            )
         case .credentialTimeout:
             Self.retryable(
                 ReplyText(
@@ -141,7 +142,7 @@ extension LocalReply {
         case .requiredFieldMissing:
             ReplyText(
                 403, "required_field_missing", "Required field missing",
-                "the request lacks the field that the configuration demands (\"required_field\")")
+                "the request lacks the field that the configuration demands (\"require_header\")")
         case .localSecretRequired:
             ReplyText(
                 401, "local_secret_required", "Local secret required",

@@ -51,6 +51,7 @@ struct UpstreamPool {
     /// An idle connection has ended.
     mutating func remove(_ connection: UpstreamConnection) {
         idle[connection.upstream].removeAll {
+            // SAFETY: compared, never followed.
             $0.toOpaque() == Unmanaged.passUnretained(connection).toOpaque()
         }
     }

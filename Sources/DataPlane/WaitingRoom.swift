@@ -35,6 +35,7 @@ struct WaitingRoom {
     }
 
     mutating func remove(_ client: ClientConnection, _ slot: CredentialSlot) {
+        // SAFETY: compared, never followed.
         let identity = Unmanaged.passUnretained(client).toOpaque()
         guard let place = slots[slot.index].clients.firstIndex(where: { $0.toOpaque() == identity })
         else { return }

@@ -277,6 +277,7 @@ final class Worker {
     // MARK: Clients
 
     func clientClosed(_ client: ClientConnection) {
+        // SAFETY: compared, never followed.
         guard clients.indices.contains(client.place),
             clients[client.place].toOpaque() == Unmanaged.passUnretained(client).toOpaque()
         else { return }

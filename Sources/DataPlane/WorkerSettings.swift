@@ -31,8 +31,9 @@ package struct WorkerSettings: Sendable {
     package var upstreamAge: UInt64 = 600_000
     /// How long a request waits for a credential at the most; the control plane usually answers first.
     package var credentialWait: UInt64 = 150_000
-    /// How long a client that expects a 100 waits for the upstream's before it gets ours.
-    package var expectContinue: UInt64 = 1000
+    /// How long a client that expects a 100 waits for the upstream's before it gets ours. Shorter than
+    /// clients wait by themselves (curl: a second), long enough for an upstream that means to refuse.
+    package var expectContinue: UInt64 = 300
     /// How long a closed connection's peer may take to close its side.
     package var linger: UInt64 = 2000
     /// Whether new connections are accepted while draining, for an application that shuts down beside us.

@@ -86,6 +86,7 @@ private final class CurlLoop: Sendable {
         pthread_attr_init(&attributes)
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
         defer { pthread_attr_destroy(&attributes) }
+        // SAFETY: the new thread takes the one reference given here.
         let context = Unmanaged.passRetained(self).toOpaque()
         #if canImport(Glibc)
             var thread = pthread_t()
@@ -98,6 +99,7 @@ private final class CurlLoop: Sendable {
                 #if canImport(Glibc)
                     let context = context!
                 #endif
+                // SAFETY: see above.
                 Unmanaged<CurlLoop>.fromOpaque(context).takeRetainedValue().run()
                 return nil
             }, context)

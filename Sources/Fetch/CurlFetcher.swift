@@ -9,13 +9,17 @@ package struct CurlFetcher: Fetching {
     private let driver: CurlDriver
     private let proxy: ForwardProxy
     private let caFile: String?
+    private let trust: SharedTrust?
 
-    /// Trusts the authorities of the machine (SSL_CERT_FILE and SSL_CERT_DIR name others), or those
-    /// in `caFile` and nobody else.
-    package init(driver: CurlDriver, proxy: ForwardProxy, caFile: String? = nil) {
+    /// Believes `trust` where libcurl can take it; else the authorities in `caFile` and nobody else;
+    /// else those of the machine (SSL_CERT_FILE and SSL_CERT_DIR name others).
+    package init(
+        driver: CurlDriver, proxy: ForwardProxy, caFile: String? = nil, trust: SharedTrust? = nil
+    ) {
         self.driver = driver
         self.proxy = proxy
         self.caFile = caFile
+        self.trust = trust
     }
 
     /// Goes on when the calling task is cancelled: a refresh that the server has acted on must
@@ -23,7 +27,7 @@ package struct CurlFetcher: Fetching {
     package func fetch(_ request: OutboundRequest) async throws(FetchError) -> InboundResponse {
         let result = await withCheckedContinuation { continuation in
             driver.run(
-                RequestTransfer(request, proxy, caFile: caFile) { result in
+                RequestTransfer(request, proxy, caFile: caFile, trust: trust) { result in
                     continuation.resume(returning: result)
                 })
         }

@@ -95,6 +95,13 @@ final class EasyHandle {
         check(CCurl_set_pointer(pointer, data, context))
     }
 
+    func setTLSContext(
+        _ context: UnsafeMutableRawPointer, _ callback: @escaping curl_ssl_ctx_callback
+    ) {
+        check(CCurl_set_tls_context(pointer, callback))
+        check(CCurl_set_pointer(pointer, CURLOPT_SSL_CTX_DATA, context))
+    }
+
     /// Adds a whole line of the request's head, without its end.
     func add(field line: SecretBytes) {
         fields = withCText(line) { curl_slist_append(fields, $0) }

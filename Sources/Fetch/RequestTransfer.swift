@@ -20,6 +20,7 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
     private let request: OutboundRequest
     private let proxy: ForwardProxy
     private let caFile: String?
+    private let trust: SharedTrust?
     private let done: @Sendable (Result<InboundResponse, FetchError>) -> Void
 
     private var address: WebAddress?
@@ -31,12 +32,13 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
     private var verdict: FetchError?
 
     init(
-        _ request: OutboundRequest, _ proxy: ForwardProxy, caFile: String?,
+        _ request: OutboundRequest, _ proxy: ForwardProxy, caFile: String?, trust: SharedTrust?,
         done: @escaping @Sendable (Result<InboundResponse, FetchError>) -> Void
     ) {
         self.request = request
         self.proxy = proxy
         self.caFile = caFile
+        self.trust = trust
         self.done = done
         body = SecretCollector(limit: request.responseBytesMax)
     }
@@ -134,16 +136,28 @@ extension RequestTransfer {
         handle.set(CURLOPT_SSL_VERIFYPEER, 1)
         handle.set(CURLOPT_SSL_VERIFYHOST, 2)
         handle.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        if let trust, trust.fits {
+            // Nothing is loaded from files; `installTrust` brings the store.
+            handle.set(CURLOPT_CAINFO, nil)
+            handle.set(CURLOPT_CAPATH, nil)
+            handle.setTLSContext(Unmanaged.passUnretained(self).toOpaque()) {
+                _, context, transfer in
+                installTrust(context, transfer)
+            }
+            return
+        }
         if let caFile {
             handle.set(CURLOPT_CAINFO, caFile)
             handle.set(CURLOPT_CAPATH, nil)
             return
         }
         // OpenSSL reads these, libcurl does not; workers and we must believe the same authorities.
-        let file = getenv("SSL_CERT_FILE").map { String(cString: $0) }
-        let directory = getenv("SSL_CERT_DIR").map { String(cString: $0) }
-        if let file { handle.set(CURLOPT_CAINFO, file) }
-        if let directory { handle.set(CURLOPT_CAPATH, directory) }
+        if let file = getenv("SSL_CERT_FILE") {
+            handle.set(CURLOPT_CAINFO, String(cString: file))
+        }
+        if let directory = getenv("SSL_CERT_DIR") {
+            handle.set(CURLOPT_CAPATH, String(cString: directory))
+        }
     }
 
     private func setCallbacks(of handle: EasyHandle) {
@@ -185,6 +199,12 @@ extension RequestTransfer {
         }
     }
 
+    fileprivate func takeTLSContext(_ context: UnsafeMutableRawPointer) -> Bool {
+        guard let reason = trust?.install(context) else { return true }
+        verdict = .tlsFailed(host: address?.origin.host ?? "", reason: reason)
+        return false
+    }
+
     private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
         do throws(ResponseHead.Fault) {
             try head.take(line)
@@ -203,6 +223,13 @@ extension RequestTransfer {
         verdict = .responseTooLarge(limit: request.responseBytesMax)
         return false
     }
+}
+
+private func installTrust(
+    _ context: UnsafeMutableRawPointer?, _ transfer: UnsafeMutableRawPointer?
+) -> CURLcode {
+    guard let context else { return CURLE_SSL_CERTPROBLEM }
+    return Fetch.transfer(transfer).takeTLSContext(context) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
 }
 
 private func transfer(_ context: UnsafeMutableRawPointer?) -> RequestTransfer {

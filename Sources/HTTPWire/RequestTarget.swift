@@ -44,7 +44,7 @@ extension MessageHead {
     package func requestTarget(
         in bytes: UnsafeRawBufferPointer
     ) throws(WireError) -> RequestTarget {
-        if target.bytes(in: bytes)[0] == 0x2F && method != .connect {
+        if target.bytes(in: bytes).first == 0x2F && method != .connect {
             return RequestTarget(form: .origin, scheme: .empty, authority: .empty, path: target)
         }
         return try unusualTarget(in: bytes)

@@ -17,7 +17,11 @@ enum AnswerWriter {
                 ServerResponse(status: 500, text: "the answer could not be sent\n"), rules,
                 into: &output)
         }
-        let persists = rules.persists && !response.closesConnection
+        let hasBody = response.status != 204 && response.status != 304
+        let isOpen = hasBody && response.rest != nil
+        // A client of HTTP/1.0 learns the end of an open body from the end of the connection.
+        let persists =
+            rules.persists && !response.closesConnection && !(isOpen && rules.isHTTP10)
         HeadWriter.appendStatusLine(response.status, into: &output)
         for field in response.fields where !ownFields.contains(known(field.name)) {
             output.append(text: field.name)
@@ -30,15 +34,33 @@ enum AnswerWriter {
         } else if rules.isHTTP10 {
             output.append("Connection: keep-alive\r\n")
         }
-        let hasBody = response.status != 204 && response.status != 304
-        if hasBody {
+        if isOpen {
+            HeadWriter.appendFraming(rules.isHTTP10 ? .untilClose : .chunked, into: &output)
+        } else if hasBody {
             HeadWriter.appendFraming(.length(UInt64(response.body.count)), into: &output)
         }
         HeadWriter.appendEnd(into: &output)
-        if hasBody && !rules.isHead {
+        if isOpen && !rules.isHead {
+            append(piece: response.body, rules, into: &output)
+        } else if hasBody && !rules.isHead {
             response.body.withUnsafeBytes { output.append($0) }
         }
         return persists
+    }
+
+    /// Appends a piece of an open body; nil ends it. An empty piece is nothing, since an empty chunk
+    /// would be the end.
+    static func append(
+        piece: [UInt8]?, _ rules: AnswerRules, into output: inout ByteBuffer
+    ) {
+        guard let piece else {
+            if !rules.isHTTP10 { HeadWriter.appendLastChunk(into: &output) }
+            return
+        }
+        guard !piece.isEmpty else { return }
+        if !rules.isHTTP10 { HeadWriter.appendChunkHead(size: piece.count, into: &output) }
+        piece.withUnsafeBytes { output.append($0) }
+        if !rules.isHTTP10 { HeadWriter.appendChunkEnd(into: &output) }
     }
 
     /// Whether the answer is one message and no more.

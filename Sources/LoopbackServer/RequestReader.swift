@@ -5,7 +5,7 @@ import Bytes
 import HTTPWire
 
 /// What the server must know of a request to answer it.
-struct AnswerRules: Equatable {
+package struct AnswerRules: Equatable {
     /// The body is not sent.
     var isHead: Bool
     var isHTTP10: Bool
@@ -17,8 +17,8 @@ struct AnswerRules: Equatable {
 }
 
 /// Reads request after request; holds the bytes that were not read yet.
-struct RequestReader: ~Copyable {
-    enum Event {
+package struct RequestReader: ~Copyable {
+    package enum Event {
         case needMore
         /// The client waits for `100 Continue` before it sends the body. Said once.
         case continueWanted
@@ -45,7 +45,7 @@ struct RequestReader: ~Copyable {
     private var rules = AnswerRules.refusal
     private var wantsContinue = false
 
-    init(limits: ServerLimits, peerPort: UInt16) {
+    package init(limits: ServerLimits, peerPort: UInt16) {
         self.limits = limits
         self.peerPort = peerPort
         parser = HeadParser(limits: limits.head)
@@ -59,13 +59,13 @@ struct RequestReader: ~Copyable {
     /// True until the first request is whole.
     var isFresh: Bool { isFirst }
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) {
         if phase != .over { input.append(bytes) }
     }
 
     /// Goes on with what has come; to be called until it needs more or says `refused`. A request is
     /// to be answered before the next call.
-    mutating func next() -> Event {
+    package mutating func next() -> Event {
         do throws(WireError) {
             switch phase {
             case .head: return try readHead()

@@ -7,7 +7,7 @@ final class ServerConnection {
     enum State {
         /// Waits for a request or its rest.
         case reading
-        /// The handler runs; nothing is read meanwhile.
+        /// The handler runs, or the rest of its answer is awaited; nothing is read meanwhile.
         case answering(Task<Void, Never>)
         case writing(goesOn: Bool)
         /// Everything was sent and our side shut; what still comes is dropped, since closing a socket
@@ -21,6 +21,8 @@ final class ServerConnection {
     var state = State.reading
     var rules = AnswerRules.refusal
     var output = ByteBuffer()
+    /// Where the rest of an open body comes from.
+    var rest: ServerBodyRest?
     /// When it is closed for being slow; never while the handler runs.
     var deadline: UInt64
     /// When it last sent or took something; who has kept still for the longest makes room.

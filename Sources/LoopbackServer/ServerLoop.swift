@@ -85,9 +85,12 @@ final class ServerLoop {
     /// Takes the mail: delivers answers, obeys orders.
     private func isToGoOn() -> Bool {
         let content = mail.take()
-        for (key, response) in content.answers {
+        for (key, answer) in content.answers {
             guard let connection = connections[key] else { continue }
-            answer(key, connection, response)
+            switch answer {
+            case .response(let response): self.answer(key, connection, response)
+            case .piece(let piece): goOn(key, connection, with: piece)
+            }
             pump(key, connection)
         }
         switch content.order {
@@ -258,7 +261,7 @@ final class ServerLoop {
         connection.deadline = .max
         connection.state = .answering(
             Task { [handler, mail] in
-                mail.post(await handler(request), to: key)
+                mail.post(.response(await handler(request)), to: key)
             })
     }
 
@@ -274,6 +277,20 @@ final class ServerLoop {
     ) {
         if drainsUntil != nil { connection.rules.persists = false }
         let goesOn = AnswerWriter.append(response, connection.rules, into: &connection.output)
+        let hasRest = !connection.rules.isHead && response.status != 204 && response.status != 304
+        connection.rest = hasRest ? response.rest : nil
+        write(key, connection, goesOn: goesOn)
+    }
+
+    /// Sends the next piece of an open body.
+    private func goOn(_ key: UInt64, _ connection: ServerConnection, with piece: [UInt8]?) {
+        AnswerWriter.append(piece: piece, connection.rules, into: &connection.output)
+        if piece == nil { connection.rest = nil }
+        write(key, connection, goesOn: connection.rules.persists)
+    }
+
+    private func write(_ key: UInt64, _ connection: ServerConnection, goesOn: Bool) {
+        connection.rules.persists = goesOn
         connection.state = .writing(goesOn: goesOn)
         connection.deadline = bootMilliseconds() + limits.writeMilliseconds
         flush(key, connection)
@@ -291,6 +308,12 @@ final class ServerLoop {
             connection.output.consume(count)
             connection.lastHeard = bootMilliseconds()
             connection.deadline = connection.lastHeard + limits.writeMilliseconds
+        }
+        if let rest = connection.rest {
+            connection.deadline = .max
+            connection.state = .answering(
+                Task { [mail] in mail.post(.piece(await rest()), to: key) })
+            return
         }
         let now = bootMilliseconds()
         if goesOn {
@@ -322,5 +345,6 @@ final class ServerLoop {
 #endif
 
 private func runLoop(_ argument: UnsafeMutableRawPointer) {
+    // SAFETY: the one reference that `start` gave to this thread.
     Unmanaged<ServerLoop>.fromOpaque(argument).takeRetainedValue().run()
 }

@@ -15,8 +15,14 @@ final class ServerMail: Sendable {
         case stop
     }
 
+    enum Answer {
+        case response(ServerResponse)
+        /// Of an open body; nil ends it.
+        case piece([UInt8]?)
+    }
+
     struct Content {
-        var answers: [(connection: UInt64, response: ServerResponse)] = []
+        var answers: [(connection: UInt64, answer: Answer)] = []
         var order = Order.run
     }
 
@@ -56,9 +62,9 @@ final class ServerMail: Sendable {
     /// The descriptor to poll for reading.
     var wakeDescriptor: Int32 { wake.reading }
 
-    func post(_ response: ServerResponse, to connection: UInt64) {
+    func post(_ answer: Answer, to connection: UInt64) {
         let isFirst = state.withLock { state in
-            state.content.answers.append((connection, response))
+            state.content.answers.append((connection, answer))
             return state.content.answers.count == 1
         }
         if isFirst { wakeUp() }

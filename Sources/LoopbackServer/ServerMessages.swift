@@ -48,7 +48,11 @@ package struct ServerRequest: Sendable {
     }
 }
 
-/// An answer with its whole body. Its length and what becomes of the connection are the server's
+/// What follows a body whose end is not known yet: asked for the next piece whenever the client has
+/// taken the last one, until it gives nil. Cancelled when the connection breaks or the server stops.
+package typealias ServerBodyRest = @Sendable () async -> [UInt8]?
+
+/// An answer with its whole body, or its beginning. Its length and what becomes of the connection are the server's
 /// business: fields that speak of those are left out.
 package struct ServerResponse: Sendable {
     /// 200 to 599.
@@ -58,15 +62,19 @@ package struct ServerResponse: Sendable {
     package var fields: [ServerField]
     /// Not sent in answer to HEAD, nor with 204 and 304; its length is told to HEAD all the same.
     package var body: [UInt8]
+    /// Further pieces of the body, each sent as soon as it is there; nil where `body` is all.
+    package var rest: ServerBodyRest?
     /// Ends the connection after this answer.
     package var closesConnection: Bool
 
     package init(
-        status: Int, fields: [ServerField] = [], body: [UInt8] = [], closesConnection: Bool = false
+        status: Int, fields: [ServerField] = [], body: [UInt8] = [],
+        closesConnection: Bool = false, rest: ServerBodyRest? = nil
     ) {
         self.status = status
         self.fields = fields
         self.body = body
+        self.rest = rest
         self.closesConnection = closesConnection
     }
 

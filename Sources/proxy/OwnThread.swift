@@ -31,6 +31,7 @@ func startThread(_ body: @escaping @Sendable () -> Void) {
             #else
                 let pointer = argument
             #endif
+            // SAFETY: see above.
             Unmanaged<Job>.fromOpaque(pointer).takeRetainedValue().body()
             return nil
         }, job.toOpaque())

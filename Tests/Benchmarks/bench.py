@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 """Compares the proxy with its neighbours on this machine; `make bench` prepares what it needs.
 
 Every proxy stands before the same origin, which demands a credential, and serves the same clients.

@@ -176,6 +176,7 @@ import Vocabulary
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
         "HTTP/1.1 200 OK\r\nA: b\u{0}c\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nZZ\r\n",
     ])
     func `that speak no HTTP become a 502`(garbage: String) throws {
         let upstream = try FakeUpstream { connection in

@@ -49,7 +49,7 @@ private func exchange(over descriptor: Int32) async throws {
     }
 }
 
-@Suite struct `A dial` {
+@Suite(.serialized) struct `A dial` {
     @Test(arguments: ["127.0.0.1", "localhost"], [Origin.Scheme.http, .https])
     func `hands over a plain socket that is ready for a worker`(
         host: String, scheme: Origin.Scheme

@@ -7,7 +7,7 @@ import Vocabulary
 
 @testable import Fetch
 
-@Suite struct `Failure table` {
+@Suite(.serialized) struct `Failure table` {
     private func failure(
         _ code: UInt32, hasBegun: Bool = false, proxy: String? = nil, connectStatus: Int = 0,
         systemError: Int32 = 0

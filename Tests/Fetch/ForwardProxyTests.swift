@@ -5,7 +5,7 @@ import Fetch
 import Testing
 import Vocabulary
 
-@Suite struct `Forward proxy` {
+@Suite(.serialized) struct `Forward proxy` {
     private func address(_ environment: [String: String], _ origin: Origin) throws -> String? {
         try ForwardProxy(environment: environment).hop(for: origin)?.address
     }

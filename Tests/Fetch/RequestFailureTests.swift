@@ -7,7 +7,7 @@ import Support
 import Testing
 import Vocabulary
 
-@Suite struct `Request failure` {
+@Suite(.serialized) struct `Request failure` {
     let fetcher = CurlFetcher()
 
     @Test(arguments: [
@@ -66,7 +66,7 @@ import Vocabulary
         }
         let failure = await fetcher.failure(of: .get(server.url, timeoutMilliseconds: 200))
         #expect(failure == .timedOut(mayHaveArrived: true))
-        #expect(server.requests.count == 1)
+        try await elsewhere { _ = try server.waitForRequests(1) }
     }
 
     @Test func `an answer that drips for ever`() async throws {
@@ -176,7 +176,7 @@ import Vocabulary
     }
 }
 
-@Suite struct `Request over TLS` {
+@Suite(.serialized) struct `Request over TLS` {
     let authority = TestAuthority()
 
     private func server(_ identity: TestAuthority.Identity) throws -> FakeUpstream {
@@ -253,5 +253,44 @@ import Vocabulary
         let failure = await fetcher.failure(of: .get("https://127.0.0.1:\(server.port)/"))
         #expect(failure?.mayHaveArrived == false)
         #expect(server.connectionCount >= 1)
+    }
+
+    private func lent(_ trust: TLSTrust, library: String = TLSTrust.library) -> CurlFetcher {
+        let shared = SharedTrust(library: library) { context in
+            do throws(TLSError) {
+                try trust.install(in: context)
+                return nil
+            } catch {
+                return error.reason
+            }
+        }
+        // The file would be believed only where the store cannot be.
+        return CurlFetcher(
+            driver: CurlDriver(), proxy: .none, caFile: "/nowhere/ca.pem", trust: shared)
+    }
+
+    @Test func `a store that is lent counts in place of files`() async throws {
+        let server = try server(authority.loopback())
+        let good = lent(.file(path: authority.caFile))
+        for _ in 0..<2 {
+            #expect(try await good.fetch(.get(server.url)).body.octets == "over TLS")
+        }
+        let reason = try await refusal(of: authority.loopback(), lent(.system))
+        #expect(reason.contains("local issuer certificate"))
+        #expect(
+            try await refusal(of: authority.expired(), good).contains("expired"),
+            "verification stays on")
+        #expect(try await refusal(of: authority.wrongHost(), good).contains("127.0.0.1"))
+    }
+
+    @Test func `a store that cannot be lent says why`() async throws {
+        let reason = try await refusal(
+            of: authority.loopback(), lent(.file(path: "/missing/ca.pem")))
+        #expect(reason.contains("/missing/ca.pem"))
+    }
+
+    @Test func `another library's contexts are left alone`() async throws {
+        let foreign = lent(.file(path: authority.caFile), library: "LibreSSL/3.0")
+        #expect(try await refusal(of: authority.loopback(), foreign).contains("/nowhere/ca.pem"))
     }
 }

@@ -6,7 +6,7 @@ import Support
 import Testing
 import Vocabulary
 
-@Suite struct `Request` {
+@Suite(.serialized) struct `Request` {
     let fetcher = CurlFetcher()
 
     @Test func `a POST goes out as it was built and its answer comes back whole`() async throws {

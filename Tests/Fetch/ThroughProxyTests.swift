@@ -31,7 +31,7 @@ private func talk(over descriptor: Int32) async throws {
     }
 }
 
-@Suite struct `Through an HTTP proxy` {
+@Suite(.serialized) struct `Through an HTTP proxy` {
     @Test(arguments: [Origin.Scheme.http, .https])
     func `a dial is tunnelled`(scheme: Origin.Scheme) async throws {
         let proxy = try FakeUpstream { connection in
@@ -137,7 +137,7 @@ private func talk(over descriptor: Int32) async throws {
     }
 }
 
-@Suite struct `Through a SOCKS proxy` {
+@Suite(.serialized) struct `Through a SOCKS proxy` {
     /// RFC 1928 with RFC 1929 where a password is wanted; then the far end itself.
     private static func accept(_ connection: FakeConnection, reply: UInt8 = 0) throws -> Octets {
         let stream = connection.stream

@@ -1,3 +1,5 @@
+// Blocking clients and running servers for the tests of this room.
+
 import LoopbackServer
 import Support
 

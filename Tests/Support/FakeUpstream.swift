@@ -117,7 +117,8 @@ package final class FakeUpstream: Sendable {
         func note(_ bytes: UnsafeRawBufferPointer, of number: Int) {
             record.withLock { record in
                 let room = Self.receivedBytesMax - record.received[number].count
-                record.received[number].bytes.append(contentsOf: bytes.prefix(max(0, room)))
+                let kept = UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, room)))
+                record.received[number] += Octets(copying: kept)
             }
         }
     }

@@ -81,24 +81,20 @@ extension HTTPMessage: CustomStringConvertible {
 }
 
 extension String {
-    /// Splits at every occurrence of a separator, scalar by scalar: a CR LF is one Character, so that
+    /// Splits at every occurrence of a separator, byte by byte: a CR LF is one Character, so that
     /// `split` on characters would miss it.
     package func components(separatedBy separator: String) -> [String] {
-        var parts: [String] = []
-        var rest = unicodeScalars[...]
-        let separator = Array(separator.unicodeScalars)
-        var part = Substring.UnicodeScalarView()
-        while let first = rest.first {
-            if rest.starts(with: separator) {
-                parts.append(String(part))
-                part = Substring.UnicodeScalarView()
-                rest = rest.dropFirst(separator.count)
-            } else {
-                part.append(first)
-                rest.removeFirst()
+        let bytes = Array(utf8)
+        let needle = Octets(Array(separator.utf8))
+        return bytes.withUnsafeBytes { bytes in
+            var parts: [String] = []
+            var start = 0
+            while let index = offset(of: needle, in: bytes, from: start) {
+                parts.append(String(decoding: bytes[start..<index], as: UTF8.self))
+                start = index + needle.count
             }
+            parts.append(String(decoding: bytes[start...], as: UTF8.self))
+            return parts
         }
-        parts.append(String(part))
-        return parts
     }
 }

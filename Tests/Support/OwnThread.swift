@@ -16,7 +16,7 @@ package enum OwnThread {
         let code = pthread_create(
             &thread, nil,
             { argument in
-                // `argument` is what was passed below and never nil.
+                // SAFETY: `argument` is what was passed below and never nil.
                 Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().body()
                 return nil
             }, box.toOpaque())

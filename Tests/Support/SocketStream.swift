@@ -11,10 +11,10 @@ package final class SocketStream {
 
     private let transport: any Transport
     private let registration: SocketRegistry.Entry
-    private var held: [UInt8] = []
-    private var position = 0
-    /// Where one receive lands; kept, since filling an array with zeros is slow in a debug build.
-    private var scratch = [UInt8](repeating: 0, count: 1 << 16)
+    /// What was received and not yet taken lies between `start` and `end`.
+    private var storage = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 16)
+    private var start = 0
+    private var end = 0
     private let onReceive: ((UnsafeRawBufferPointer) -> Void)?
 
     /// Takes the transport's descriptor over and makes it non-blocking.
@@ -29,42 +29,53 @@ package final class SocketStream {
         registration = registry.add(descriptor)
     }
 
-    deinit { close() }
+    deinit {
+        close()
+        storage.deallocate()
+    }
 
     private var descriptor: Int32 { transport.descriptor }
 
     // MARK: Reading
 
     /// What was received and not yet taken.
-    package var heldCount: Int { held.count - position }
+    package var heldCount: Int { end - start }
 
-    func held(at offset: Int) -> UInt8 { held[position + offset] }
-
-    /// Where a run of bytes begins in what is held.
-    func heldIndex(of needle: Octets, from offset: Int) -> Int? {
-        held.firstIndex(of: needle.bytes[...], from: position + offset).map { $0 - position }
+    private var held: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: storage[start..<end])
     }
 
     /// Waits for more bytes; false at the end of the stream.
     package func fill(within limit: Duration = patience) throws -> Bool {
-        if position > 0 {
-            held.removeFirst(position)
-            position = 0
+        makeRoom()
+        let target = UnsafeMutableRawBufferPointer(rebasing: storage[end...])
+        let count = try transport.receive(target, until: .after(limit))
+        onReceive?(UnsafeRawBufferPointer(rebasing: target[..<count]))
+        end += count
+        return count > 0
+    }
+
+    /// Moves what is held to the front, and into twice the storage when it fills most of it.
+    private func makeRoom() {
+        let count = heldCount
+        if count > storage.count / 2 {
+            let larger = UnsafeMutableRawBufferPointer.allocate(
+                byteCount: storage.count * 2, alignment: 16)
+            larger.copyMemory(from: held)
+            storage.deallocate()
+            storage = larger
+        } else if count > 0 {
+            memmove(storage.baseAddress!, storage.baseAddress! + start, count)
         }
-        let deadline = Deadline.after(limit)
-        let received = try scratch.withUnsafeMutableBytes { target in
-            let count = try transport.receive(target, until: deadline)
-            onReceive?(UnsafeRawBufferPointer(rebasing: target[..<count]))
-            return count
-        }
-        held.append(contentsOf: scratch[..<received])
-        return received > 0
+        start = 0
+        end = count
     }
 
     /// Takes bytes that are held.
     package func take(_ count: Int) -> Octets {
-        defer { position += count }
-        return Octets(held[position..<(position + count)])
+        precondition(count <= heldCount, "taking more than is held")
+        defer { start += count }
+        return Octets(copying: UnsafeRawBufferPointer(rebasing: storage[start..<(start + count)]))
     }
 
     /// Whatever comes next; nil at the end of the stream.
@@ -87,7 +98,7 @@ package final class SocketStream {
     {
         var searched = 0
         while true {
-            if let index = heldIndex(of: delimiter, from: searched) {
+            if let index = offset(of: delimiter, in: held, from: searched) {
                 return take(index + delimiter.count)
             }
             searched = max(0, heldCount - delimiter.count)
@@ -111,7 +122,7 @@ package final class SocketStream {
                 throw Failure.ended("with \(rest) bytes to come")
             }
             let step = min(rest, heldCount)
-            position += step
+            start += step
             rest -= step
         }
     }
@@ -121,7 +132,7 @@ package final class SocketStream {
         let deadline = Deadline.after(limit)
         do {
             while try fill(within: .milliseconds(Int(deadline.milliseconds))) {
-                position = held.count
+                start = end
             }
             return .closed
         } catch Failure.reset {

@@ -53,6 +53,18 @@ package final class TestAuthority: Sendable {
         rmdir(directory)
     }
 
+    /// Gives the root a second name, by which OpenSSL finds it in `directory` (openssl-rehash(1)).
+    package func addHashedName() {
+        let subject = X509_NAME_new()
+        defer { X509_NAME_free(subject) }
+        X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, name, -1, -1, 0)
+        let digits = String(X509_NAME_hash_ex(subject, nil, nil, nil), radix: 16)
+        let padding = String(repeating: "0", count: 8 - digits.count)
+        guard link(caFile, "\(directory)/\(padding)\(digits).0") == 0 else {
+            fatalError("link: \(errno)")
+        }
+    }
+
     /// A certificate for names and address literals, valid in this span of seconds around now.
     package func identity(
         for hosts: [String], validSeconds: ClosedRange<Int> = -3600...3600

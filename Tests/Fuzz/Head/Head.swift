@@ -70,4 +70,7 @@ private func touchRanges(of head: borrowing MessageHead, in bytes: UnsafeRawBuff
     }
     _ = head.persists
     _ = head.expectsContinue(in: bytes)
+    if !head.target.isEmpty, let target = try? head.requestTarget(in: bytes) {
+        for range in [target.scheme, target.authority, target.path] { _ = range.bytes(in: bytes) }
+    }
 }
