@@ -64,7 +64,8 @@ package final class HTTPServer: Sendable {
         stop()
     }
 
-    /// Closes every socket at once, requests under way included. The port is free when it returns.
+    /// Closes every socket at once, requests under way included. The port is free when it returns;
+    /// called from `onEvent`, soon after.
     package func stop() {
         mail.ask(.stop)
         mail.waitForEnd()

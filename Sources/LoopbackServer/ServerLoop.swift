@@ -67,6 +67,7 @@ final class ServerLoop {
     }
 
     fileprivate func run() {
+        mail.markBegun()
         var polled: [pollfd] = []
         var keys: [UInt64] = []
         while isToGoOn() {

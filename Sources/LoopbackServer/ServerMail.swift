@@ -29,6 +29,7 @@ final class ServerMail: Sendable {
     private struct State {
         var content = Content()
         var hasEnded = false
+        var thread: pthread_t?
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -94,6 +95,12 @@ final class ServerMail: Sendable {
         }
     }
 
+    /// The calling thread is the server's.
+    func markBegun() {
+        let own = pthread_self()
+        state.withLock { $0.thread = own }
+    }
+
     /// The server's thread is done and has closed its sockets.
     func markEnded() {
         let waiters = state.withLock { state in
@@ -115,8 +122,12 @@ final class ServerMail: Sendable {
         }
     }
 
-    /// Blocks for as long as the server's thread needs to see the order; not on that thread.
+    /// Blocks for as long as the server's thread needs to see the order; on that thread itself it
+    /// returns at once.
     func waitForEnd() {
+        let own = pthread_self()
+        let isOwn = state.withLock { $0.thread.map { pthread_equal($0, own) != 0 } ?? false }
+        if isOwn { return }
         var entry = pollfd(fd: ending.reading, events: Int16(POLLIN), revents: 0)
         while !state.withLock({ $0.hasEnded }) {
             _ = poll(&entry, 1, -1)

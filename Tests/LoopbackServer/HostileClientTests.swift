@@ -204,6 +204,20 @@ import Testing
         }
     }
 
+    @Test func `an event may stop the server`() async throws {
+        let held = Mutex<HTTPServer?>(nil)
+        let server = try HTTPServer(
+            onEvent: { _ in held.withLock { $0 }?.stop() }, handler: hello)
+        held.withLock { $0 = server }
+        try await blocking {
+            let client = try RawClient(to: server.port)
+            try client.send("\u{16}\u{3}\u{1}")
+            _ = try client.stream.waitForEnd()
+            await server.drain(milliseconds: 20_000)
+            held.withLock { $0 = nil }
+        }
+    }
+
     @Test func `draining lets answers out and nothing new in`() async throws {
         let started = Gate()
         let gate = Gate()
