@@ -50,6 +50,7 @@ let fuzzers: [Target] =
         fuzzer("Challenge", of: ["HTTPWire"]),
         fuzzer("Requests", of: ["LoopbackServer", "HTTPWire"]),
         fuzzer("TokenResponse", of: ["OAuth", "Bytes", "Vocabulary"]),
+        fuzzer("Documents", of: ["OAuth", "Bytes", "Vocabulary"]),
         fuzzer("Configuration", of: ["Configuration", "Routing", "Vocabulary"]),
         fuzzer("HeadEdits", of: ["Routing", "HTTPWire", "Bytes", "Vocabulary"]),
     ]

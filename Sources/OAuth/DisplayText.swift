@@ -11,31 +11,41 @@ enum DisplayText {
     }
 
     static func clean(_ text: String, lettersMax: Int = 300) -> String {
-        var result = ""
-        var letters = 0
-        for scalar in text.unicodeScalars {
-            guard isVisible(scalar) else { continue }
-            guard letters < lettersMax else { return result + "…" }
-            result.unicodeScalars.append(scalar)
-            letters += 1
-        }
-        return result
+        cut(visible(text), lettersMax)
     }
 
     /// The cleaned text with every occurrence of a secret, bare or form-encoded, replaced:
     /// some servers quote the refused token in their error description.
-    static func clean(_ text: SecretBytes, hiding secrets: [SecretBytes]) -> String {
-        var bytes = text.withBytes { Array($0) }
+    static func clean(
+        _ text: SecretBytes, hiding secrets: [SecretBytes], lettersMax: Int = 300
+    ) -> String {
+        // Hidden after the invisible letters went, which could stand within a secret, and before
+        // the end is cut off, which could leave half of one.
+        var bytes = Array(visible(text.withBytes { String(decoding: $0, as: UTF8.self) }).utf8)
         defer { bytes.withUnsafeMutableBytes { wipe($0) } }
         for secret in secrets where secret.count >= hiddenBytesMin {
             secret.withBytes { hide($0, in: &bytes) }
             FormEncoding.encode(value: secret).withBytes { hide($0, in: &bytes) }
         }
-        return clean(String(decoding: bytes, as: UTF8.self))
+        return cut(String(decoding: bytes, as: UTF8.self), lettersMax)
     }
 
     /// Shorter values are no secrets, and hiding them would hide words.
     private static let hiddenBytesMin = 4
+
+    private static func visible(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.filter(isVisible)))
+    }
+
+    private static func cut(_ text: String, _ lettersMax: Int) -> String {
+        let scalars = text.unicodeScalars
+        guard
+            let end = scalars.index(
+                scalars.startIndex, offsetBy: lettersMax, limitedBy: scalars.endIndex),
+            end < scalars.endIndex
+        else { return text }
+        return String(scalars[..<end]) + "…"
+    }
 
     private static func hide(_ secret: UnsafeRawBufferPointer, in bytes: inout [UInt8]) {
         var start = 0

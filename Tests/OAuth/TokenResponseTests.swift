@@ -318,6 +318,16 @@ private struct Unexpected: Error {}
         #expect(!"\(failure)".contains("canary"))
     }
 
+    @Test func `hides a secret that is written oddly`() throws {
+        // With an invisible letter within, and where the text is cut.
+        let padding = String(repeating: "x", count: 290)
+        for words in ["canary-\\u200bRT+1", "canary-R\\u0000T+1", padding + "canary-RT+1"] {
+            let failure = try failure(
+                answer(400, json, #"{"error":"x","error_description":"\#(words)"}"#))
+            #expect(!"\(failure)".contains("canary"), "\(failure)")
+        }
+    }
+
     @Test func `is told in a bounded line`() throws {
         let long = String(repeating: "x", count: 5000)
         let failure = try failure(answer(400, form, "error=\(long)&error_description=\(long)"))
