@@ -17,6 +17,8 @@ PACKAGES := pkg-config=pkg-config \
     strip=binutils lib:openssl=libssl-dev lib:libnghttp2=libnghttp2-dev \
     lib:libcurl=libcurl4-openssl-dev lib:libuv=libuv1-dev lib:yaml-0.1=libyaml-dev \
     curl=curl openssl=openssl file:/etc/ssl/certs/ca-certificates.crt=ca-certificates
+TOOLCHAIN_PACKAGES := file:/usr/lib/*/libncurses.so.6=libncurses6 \
+    file:/usr/lib/*/libsqlite3.so.0=libsqlite3-0 file:/usr/lib/*/libxml2.so.2=libxml2
 BENCH_PACKAGES := python3=python3 python:ensurepip=python3-venv \
     wrk=wrk go=golang-go
 
@@ -70,12 +72,14 @@ fuzz: packages
 clean:
 	rm -rf .build
 
+# A toolchain that was unpacked on a bare system lacks a few libraries of its own.
 toolchain:
 	@command -v swift >/dev/null || { \
 	    echo 'make: error: there is no swift here'; \
 	    echo 'make: hint: https://www.swift.org/install has toolchains; 6.3 or newer is needed'; \
 	    exit 1; \
 	}
+	@swift build --version >/dev/null 2>&1 || .ci/install $(TOOLCHAIN_PACKAGES)
 
 packages: toolchain
 	@.ci/install $(PACKAGES)
