@@ -1,10 +1,28 @@
-// Bridges to the C library's variadic functions, which Swift cannot call.
+// Bridges to what Swift cannot reach in the C library: variadic functions and mutable globals.
 #ifndef CPROCESS_SHIM_H
 #define CPROCESS_SHIM_H
 
 #ifdef __linux__
 #include <sys/prctl.h>
+#include <sys/sysinfo.h>
 #endif
+
+extern char **environ;
+
+// The process's environment, NAME=value strings behind one another and a null (environ(7)). Nothing in
+// this program changes it.
+static inline char *const *cprocess_environment(void) {
+    return environ;
+}
+
+// The cores that this process may run on, which a container may have narrowed (get_nprocs(3)).
+static inline int cprocess_core_count(void) {
+#ifdef __linux__
+    return get_nprocs();
+#else
+    return 1;
+#endif
+}
 
 // No core file, and no other process of the same user may read this one's memory
 // (PR_SET_DUMPABLE, prctl(2)). Zero, or -1 where the kernel refuses.

@@ -1,19 +1,24 @@
 // From flags and surroundings to valid settings, or to every problem that the configuration has.
 
 import Configuration
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
+import CProcess
+import Glibc
 
 extension World {
+    /// Empty when it has been removed; relative paths then fail with their own error.
+    private static var workingDirectory: String {
+        guard let path = getcwd(nil, 0) else { return "" }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
+    private static var coreCount: Int { max(1, Int(cprocess_core_count())) }
+
     /// The configuration that the flags, the environment and the working directory lead to.
     func settings(for arguments: SettingsArguments) throws(CommandFailure) -> Settings {
         let surroundings = Configuration.Surroundings(
-            environment: environment, directory: FileManager.default.currentDirectoryPath,
-            coreCount: ProcessInfo.processInfo.activeProcessorCount)
+            environment: environment, directory: Self.workingDirectory,
+            coreCount: Self.coreCount)
         do throws(ConfigurationError) {
             return try Settings.load(arguments.request, in: surroundings)
         } catch {

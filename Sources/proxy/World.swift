@@ -1,11 +1,8 @@
 // Everything outside that a command may look at or touch, handed in so that a test can hand in
 // another. Nothing else in this room reads the environment or a standard descriptor.
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
+import CProcess
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Darwin)
@@ -31,7 +28,23 @@ struct World: Sendable {
 
     /// The process's own.
     static func ofProcess() -> World {
-        World(input: 0, output: 1, errors: 2, environment: ProcessInfo.processInfo.environment)
+        World(input: 0, output: 1, errors: 2, environment: processEnvironment())
+    }
+
+    /// The environment as the process was given it (environ(7)). A name that occurs twice has the value
+    /// that getenv(3) would find.
+    private static func processEnvironment() -> [String: String] {
+        var environment: [String: String] = [:]
+        var entry = cprocess_environment()
+        while let text = entry?.pointee {
+            let parts = String(cString: text).split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2, environment[String(parts[0])] == nil {
+                environment[String(parts[0])] = String(parts[1])
+            }
+            entry = entry?.successor()
+        }
+        return environment
     }
 
     /// Whether somebody can be asked: both ends of the conversation are a terminal.
