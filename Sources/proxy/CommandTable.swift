@@ -12,8 +12,8 @@ import Vocabulary
 enum CommandTable {
     static let commands: [any Command.Type] = [
         ServeCommand.self, LoginCommand.self, LogoutCommand.self, StatusCommand.self,
-        TokenCommand.self, ImportCommand.self, CheckCommand.self, VersionCommand.self,
-        HelpCommand.self,
+        TokenCommand.self, ImportCommand.self, CheckCommand.self, DemoCommand.self,
+        VersionCommand.self, HelpCommand.self,
     ]
 
     /// Named in the plan, not here yet: said so, rather than called unknown.

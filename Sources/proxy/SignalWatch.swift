@@ -35,6 +35,16 @@ enum SignalWatch {
         return stream
     }
 
+    /// Runs the body in a task that the first signal cancels.
+    static func run<Success: Sendable>(
+        until signals: AsyncStream<Int32>, _ body: @escaping @Sendable () async -> Success
+    ) async -> Success {
+        let task = Task { await body() }
+        let watch = Task { for await _ in signals { task.cancel() } }
+        defer { watch.cancel() }
+        return await task.value
+    }
+
     /// Whether the first signal has come.
     static var hasArrived: Bool { arrived.load(ordering: .relaxed) > 0 }
 }
