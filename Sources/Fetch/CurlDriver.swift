@@ -87,6 +87,7 @@ private final class CurlLoop: Sendable {
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
         defer { pthread_attr_destroy(&attributes) }
         // SAFETY: the new thread takes the one reference given here.
+        // SAFETY: the reference is taken here and given up by the new thread, exactly once.
         let context = Unmanaged.passRetained(self).toOpaque()
         #if canImport(Glibc)
             var thread = pthread_t()
@@ -127,8 +128,11 @@ private final class CurlLoop: Sendable {
         while let arrived = takeInbox() {
             for transfer in arrived {
                 guard let handle = transfer.begin() else { continue }
+                guard curl_multi_add_handle(multi, handle.pointer) == CURLM_OK else {
+                    transfer.conclude(handle, CURLE_FAILED_INIT)()
+                    continue
+                }
                 running[handle.pointer] = (transfer, handle)
-                curl_multi_add_handle(multi, handle.pointer)
             }
             var count: Int32 = 0
             curl_multi_perform(multi, &count)

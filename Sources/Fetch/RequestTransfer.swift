@@ -140,10 +140,9 @@ extension RequestTransfer {
             // Nothing is loaded from files; `installTrust` brings the store.
             handle.set(CURLOPT_CAINFO, nil)
             handle.set(CURLOPT_CAPATH, nil)
-            handle.setTLSContext(Unmanaged.passUnretained(self).toOpaque()) {
-                _, context, transfer in
-                installTrust(context, transfer)
-            }
+            // SAFETY: the driver holds this transfer as long as its handle.
+            let context = Unmanaged.passUnretained(self).toOpaque()
+            handle.setTLSContext(context) { installTrust($1, $2) }
             return
         }
         if let caFile {

@@ -94,6 +94,21 @@ import Testing
         #expect(progress == .failed(.notTLS))
     }
 
+    @Test(arguments: [UInt8(0x00), 0x01, 0x02])
+    func `a server that settles for less than TLS 1.2`(minorVersion: UInt8) throws {
+        var client = try TLSConnection(
+            client: .client(trust: .file(path: authority.caFile)), host: "localhost")
+        _ = client.handshake()
+        // A ServerHello (RFC 5246 section 7.4.1.3) with TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA.
+        let body: [UInt8] =
+            [3, minorVersion] + [UInt8](repeating: 7, count: 32) + [0, 0xC0, 0x13, 0]
+        let hello: [UInt8] = [2, 0, 0, UInt8(body.count)] + body
+        let record: [UInt8] = [22, 3, minorVersion, 0, UInt8(hello.count)] + hello
+        record.withUnsafeBytes { client.feed($0) }
+        let progress = client.handshake()
+        #expect(progress == .failed(.nothingInCommon))
+    }
+
     @Test func `an end at any byte of the handshake`() throws {
         let identity = authority.loopback()
         let client = try TLSContext.client(trust: .file(path: authority.caFile))
