@@ -8,17 +8,6 @@ import Diagnostics
 import LoopbackServer
 import Vocabulary
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// Everything that runs during a demo.
 struct DemoStage: Sendable {
     /// Long enough to be looked at, short enough to be waited for.
@@ -31,7 +20,7 @@ struct DemoStage: Sendable {
     let settings: Settings
     /// For logins and requests of the demo's own.
     let tools: CredentialTools
-    private let directory: String
+    private let folder: DemoFolder
     private let proxy: RunningProxy
 
     /// The proxy, for a URL.
@@ -40,20 +29,19 @@ struct DemoStage: Sendable {
     static func set(
         isAutomatic: Bool, port: UInt16, in world: World
     ) async throws(CommandFailure) -> DemoStage {
-        let directory = try makeDirectory(world.environment["TMPDIR"])
+        let folder = try DemoFolder(in: world)
         do throws(CommandFailure) {
-            return try await DemoStage(
-                directory, isAutomatic: isAutomatic, port: port, in: world)
+            return try await DemoStage(folder, isAutomatic: isAutomatic, port: port, in: world)
         } catch {
-            try? FileManager.default.removeItem(atPath: directory)
+            folder.remove()
             throw error
         }
     }
 
     private init(
-        _ directory: String, isAutomatic: Bool, port: UInt16, in world: World
+        _ folder: DemoFolder, isAutomatic: Bool, port: UInt16, in world: World
     ) async throws(CommandFailure) {
-        self.directory = directory
+        self.folder = folder
         do throws(ServerError) {
             servers = try DemoWorld.start(
                 .init(
@@ -71,24 +59,19 @@ struct DemoStage: Sendable {
               scopes: [\(servers.scopes.joined(separator: ", "))]
 
             """
-        configurationFile = directory + "/proxy.yaml"
-        do {
-            try configuration.write(toFile: configurationFile, atomically: false, encoding: .utf8)
-            // Only names of parts of this program; a tour is no place for its log.
-            var arguments = ArgumentReader(command: "demo", words: ["--config", configurationFile])
-            let flags = try SettingsArguments(&arguments)
+        do throws(CommandFailure) {
+            configurationFile = try folder.write(configuration, to: "proxy.yaml")
+            let flags = SettingsArguments(configFile: configurationFile)
             let settings = try world.settings(for: flags)
             self.settings = settings
             tools = try CredentialTools(settings, for: flags, in: world)
+            // A tour is no place for a log.
             proxy = try await RunningProxy.start(
                 settings, person: .absent, log: Log(level: .error, format: .text),
                 loginCommand: { flags.loginCommand($0, in: settings) }, in: world)
-        } catch let failure as CommandFailure {
-            servers.stop()
-            throw failure
         } catch {
             servers.stop()
-            throw CommandFailure(.failure, "the demo cannot write to \"\(directory)\"")
+            throw error
         }
     }
 
@@ -97,18 +80,6 @@ struct DemoStage: Sendable {
         await proxy.drain(graceMilliseconds: Self.graceMilliseconds)
         servers.stop()
         tools.stop()
-        try? FileManager.default.removeItem(atPath: directory)
-    }
-
-    /// A directory of our own, 0700 (mkdtemp(3)).
-    private static func makeDirectory(_ parent: String?) throws(CommandFailure) -> String {
-        let parent = parent.flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
-        var template = Array("\(parent)/credential-proxy-demo.XXXXXX".utf8CString)
-        guard let made = mkdtemp(&template) else {
-            throw CommandFailure(
-                .failure, "cannot make a directory in \"\(parent)\": \(systemMessage(errno))",
-                hint: "set TMPDIR to a directory that can be written")
-        }
-        return String(cString: made)
+        folder.remove()
     }
 }

@@ -25,6 +25,11 @@ struct SettingsArguments: Sendable {
         request.scopes = try arguments.values(of: "--scope", "S")
     }
 
+    /// As if `--config` had been given.
+    init(configFile: String) {
+        request = SettingsRequest(configFile: configFile)
+    }
+
     /// `--listen ADDR`, of the one command that listens.
     mutating func readListen(_ arguments: inout ArgumentReader) throws(UsageError) {
         request.listen = try arguments.values(of: "--listen", "ADDR")
