@@ -149,7 +149,7 @@ let package = Package(
         tests(
             "Demo",
             of: ["Demo", "Bytes", "Vocabulary", "OAuth", "LoopbackServer", "Support"]),
-        tests("proxy", of: ["proxy", "Vocabulary"]),
+        tests("proxy", of: ["proxy", "Bytes", "Vocabulary", "Support"]),
         tests("Architecture", of: []),
         tests("Transcripts", of: ["Support"]),
         tests("EndToEnd", of: ["Bytes", "Crypto", "Support"]),

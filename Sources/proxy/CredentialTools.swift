@@ -55,7 +55,7 @@ extension ForwardProxySettings {
         case .environment: try ForwardProxy(environment: environment, listening: listening)
         case .url(let url, let exceptions):
             try ForwardProxy(
-                url: url, exceptions: exceptions, setting: "proxy", listening: listening)
+                url: url, exceptions: exceptions, setting: "forward_proxy", listening: listening)
         }
     }
 }
