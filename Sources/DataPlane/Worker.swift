@@ -64,6 +64,7 @@ final class Worker {
     private var accessLines = ByteBuffer()
     private(set) var isDraining = false
     private var isStopping = false
+    private var graceTimer: LoopTimer?
 
     init(
         number: Int, settings: WorkerSettings, table: RouteTable, guards: [AccessGuard],
@@ -143,7 +144,7 @@ final class Worker {
                     client.takeUnretainedValue().credentialRefused(refusal)
                 }
             case .dialled(let ticket, let result): dialled(ticket, result)
-            case .drain: drain()
+            case .drain(let deadline): drain(until: deadline)
             case .stop: stop()
             }
         }
@@ -301,9 +302,12 @@ final class Worker {
 
     // MARK: The end
 
-    private func drain() {
+    private func drain(until deadline: BootTime) {
         guard !isDraining else { return }
         isDraining = true
+        let now = SystemTime.bootTime().milliseconds
+        let left = deadline.milliseconds - min(deadline.milliseconds, now)
+        graceTimer = LoopTimer(on: loop, milliseconds: left) { [unowned self] in stop() }
         if !settings.acceptsWhileDraining { closeListeners() }
         for client in clients { client.takeUnretainedValue().closeIfIdle() }
         if clients.isEmpty && !settings.acceptsWhileDraining { finish() }
@@ -325,6 +329,7 @@ final class Worker {
     /// Nobody is left. The loop's end closes what is still idle.
     private func finish() {
         isStopping = true
+        graceTimer?.cancel()
         closeListeners()
         pool.reset(upstreams: 0)
         waker.close()

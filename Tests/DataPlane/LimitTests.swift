@@ -173,6 +173,21 @@ import Vocabulary
 }
 
 @Suite struct `Draining` {
+    @Test func `cuts what has not ended when its time is over`() throws {
+        let upstream = try FakeUpstream { connection in
+            _ = try connection.expectRequest()
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf".octets)
+            _ = try connection.stream.waitForEnd(within: .seconds(20))
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        try client.send(client.request())
+        #expect(try client.stream.readHead()?.status == 200)
+        plane.post(.drain(until: SystemTime.bootTime().advanced(byMilliseconds: 300)))
+        plane.group.join()
+        #expect(try client.stream.readToEnd() == "half")
+    }
+
     @Test func `ends idle connections, lets running requests end and then stops`() throws {
         let finish = Gate()
         let upstream = try FakeUpstream { connection in

@@ -42,6 +42,7 @@ struct ServeCommand: Command {
             loaded, person: world.person, log: log.log,
             loginCommand: { settings.loginCommand($0, in: loaded) }, in: world)
         for address in proxy.addresses { log.listening(on: "http://\(address)") }
+        ProcessMemory.giveBackStart()
         for await _ in signals { break }
         let grace = Int64(clamping: loaded.shutdown.grace / 1000)
         log.ending(graceSeconds: grace)
