@@ -42,7 +42,7 @@ final class RunningProxy: Sendable {
         _ settings: Settings, person: PersonPresence, log: Log,
         loginCommand: @escaping @Sendable (CredentialID) -> String, in world: World
     ) async throws(CommandFailure) -> RunningProxy {
-        let sockets = try bind(settings.listen, in: world)
+        let sockets = try bind(settings.listen, log)
         do throws(CommandFailure) {
             return try await start(settings, on: sockets, person, log, loginCommand, in: world)
         } catch {
@@ -114,7 +114,7 @@ final class RunningProxy: Sendable {
 
 extension RunningProxy {
     private static func bind(
-        _ addresses: [ListenAddress], in world: World
+        _ addresses: [ListenAddress], _ log: Log
     ) throws(CommandFailure) -> [ListenSocket] {
         var sockets: [ListenSocket] = []
         for address in addresses {
@@ -125,7 +125,9 @@ extension RunningProxy {
                 // other half of it. Every other failure ends the start.
                 if address.host == "::1", error.meansNoSuchFamily, addresses.contains(address.twin)
                 {
-                    world.console.warning("not listening on \(address): \(error.reason)")
+                    log.warning(
+                        "not listening", ("address", .text("\(address)")),
+                        ("reason", .text(error.reason)))
                     continue
                 }
                 for socket in sockets { socket.close() }

@@ -7,15 +7,16 @@ import Configuration
 struct SettingsArguments: Sendable {
     private(set) var request: SettingsRequest
 
-    static let help: [CommandHelp.Row] = [
+    static let help =
+        helpOfLogin + [CommandHelp.Row("--scope S", "what to ask it for; often")]
+
+    /// `proxy login` has a `--scope` of its own.
+    static let helpOfLogin: [CommandHelp.Row] = [
         .init("--config FILE", "this configuration instead of the one that is searched for"),
         .init("--upstream URL", "without a file: the API,"),
-        .init("--issuer URL", "the provider,"),
+        .init("--issuer URL", "its provider,"),
         .init("--client-id ID", "and the client's name there"),
     ]
-
-    /// What stands in the usage line of every command with these flags.
-    static let synopsis = "[--config FILE | --upstream URL --issuer URL --client-id ID]"
 
     init(_ arguments: inout ArgumentReader) throws(UsageError) {
         request = SettingsRequest(configFile: try arguments.value(of: "--config", "FILE"))

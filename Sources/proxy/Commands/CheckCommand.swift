@@ -12,15 +12,13 @@ struct CheckCommand: Command {
             .init("proxy check", "the file, the secrets that it names, the store"),
             .init("proxy check --online", "the providers, the APIs and the clock as well"),
         ],
-        synopsis: "[--online] [--json] \(SettingsArguments.synopsis)",
+        synopsis: "[--online] [--json]",
         flags: [
             .init("--online", "ask every provider and every API"),
             .init("--json", "for programs"),
         ] + SettingsArguments.help,
         notes: [
-            "Providers are asked for their metadata and APIs for \"/\", without a credential;\n"
-                + "nothing is refreshed. It ends with 78 when the configuration is at fault, and\n"
-                + "with 1 when something that it names is."
+            "Providers are asked for their metadata and APIs for \"/\", without a credential; nothing is refreshed. It ends with 78 when the configuration is at fault, and with 1 when something that it names is."
         ])
 
     private let isOnline: Bool

@@ -20,8 +20,7 @@ struct DemoCommand: Command {
             .init("--port N", "where the proxy listens on 127.0.0.1; else a free port"),
         ],
         notes: [
-            "Everything listens on this machine only, and nothing is left behind. It ends with 1\n"
-                + "when a step did not do what it should."
+            "Everything listens on this machine only, and nothing is left behind. It ends with 1 when a step did not do what it should."
         ])
 
     private let isAutomatic: Bool

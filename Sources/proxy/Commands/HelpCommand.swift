@@ -58,29 +58,50 @@ struct HelpCommand: Command {
         for example in help.examples {
             lines += ["  \(example.left)", "      \(example.right)"]
         }
-        lines += ["", "Usage: proxy \(help.name) \(help.synopsis)".trimmingEnd(), ""]
+        lines.append("")
+        lines += wrapped("Usage: proxy \(help.name) \(help.synopsis)", indent: 10)
+        lines.append("")
         lines.append(help.summary.prefix(1).uppercased() + help.summary.dropFirst() + ".")
         if !help.flags.isEmpty { lines += ["", "Flags:"] + table(help.flags) }
-        for note in help.notes { lines += ["", note] }
+        for note in help.notes { lines += [""] + wrapped(note) }
         return lines
     }
 
-    /// Two columns; a text of several lines stays in its column.
     private static func table(_ rows: [CommandHelp.Row]) -> [String] {
         let width = rows.map(\.left.count).max() ?? 0
-        return rows.flatMap { row in
-            row.right.split(separator: "\n").enumerated().map { index, text in
-                let left = index == 0 ? row.left : ""
-                return "  \(left)\(String(repeating: " ", count: width - left.count + 2))\(text)"
-            }
+        return rows.map { row in
+            "  \(row.left)\(String(repeating: " ", count: width - row.left.count + 2))\(row.right)"
         }
     }
-}
 
-extension String {
-    fileprivate func trimmingEnd() -> String {
-        var text = self[...]
-        while text.last == " " { text = text.dropLast() }
-        return String(text)
+    /// Broken at spaces, which `[` and `]` hold together; further lines are set in.
+    private static func wrapped(_ text: String, indent: Int = 0, width: Int = 80) -> [String] {
+        var lines: [String] = []
+        var line = ""
+        for word in words(of: text) {
+            if line.isEmpty {
+                line = word
+            } else if line.count + 1 + word.count <= width {
+                line += " " + word
+            } else {
+                lines.append(line)
+                line = String(repeating: " ", count: indent) + word
+            }
+        }
+        return line.isEmpty ? lines : lines + [line]
+    }
+
+    private static func words(of text: String) -> [String] {
+        var words: [String] = []
+        var depth = 0
+        for part in text.split(separator: " ") {
+            if depth > 0 {
+                words[words.count - 1] += " " + part
+            } else {
+                words.append(String(part))
+            }
+            for letter in part { depth += letter == "[" ? 1 : letter == "]" ? -1 : 0 }
+        }
+        return words
     }
 }

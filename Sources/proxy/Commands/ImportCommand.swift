@@ -18,12 +18,10 @@ struct ImportCommand: Command {
                 "printf '{\"refresh_token\":\"%s\"}' \"$TOKEN\" | proxy import",
                 "a refresh token alone: it is tried at once"),
         ],
-        synopsis: "[NAME] \(SettingsArguments.synopsis)",
+        synopsis: "[NAME]",
         flags: SettingsArguments.help,
         notes: [
-            "Members: access_token, refresh_token, id_token, token_type, scope, and either\n"
-                + "expires_in or expires_at (seconds since 1970); further ones are kept. What was\n"
-                + "stored under the name before is replaced."
+            "Members: access_token, refresh_token, id_token, token_type, scope, and either expires_in or expires_at (seconds since 1970); further ones are kept. What was stored under the name before is replaced."
         ])
 
     private static let inputBytesMax = 1 << 20

@@ -16,7 +16,7 @@ struct LoginCommand: Command {
             .init("proxy login --browser \"firefox --private-window\"", "in that browser"),
         ],
         synopsis: "[NAME] [--paste | --browser CMD | --print-url] [--scope S]... [--add-scope S]..."
-            + " [--hint USER] \(SettingsArguments.synopsis)",
+            + " [--hint USER]",
         flags: [
             .init("--browser CMD", "run this command, the address as its last argument; no shell"),
             .init("--print-url", "print the address on standard output and wait"),
@@ -24,10 +24,9 @@ struct LoginCommand: Command {
             .init("--scope S", "ask for this scope instead of the configured ones; often"),
             .init("--add-scope S", "ask for this scope too; often"),
             .init("--hint USER", "tell the provider who is about to log in"),
-        ] + SettingsArguments.help,
+        ] + SettingsArguments.helpOfLogin,
         notes: [
-            "It waits for five minutes. It ends with 4 when the login was denied, with 5 when\n"
-                + "nobody finished it, and what was stored before stays as it was."
+            "It waits for five minutes. It ends with 4 when the login was denied, with 5 when nobody finished it, and what was stored before stays as it was."
         ])
 
     private let name: String?

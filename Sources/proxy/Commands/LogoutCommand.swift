@@ -12,12 +12,11 @@ struct LogoutCommand: Command {
             .init("proxy logout", "the only credential's login"),
             .init("proxy logout github --local", "without a word about the provider"),
         ],
-        synopsis: "[NAME] [--local] \(SettingsArguments.synopsis)",
+        synopsis: "[NAME] [--local]",
         flags: [.init("--local", "meant so: the provider is not to be told")]
             + SettingsArguments.help,
         notes: [
-            "The provider is not told yet: a token that somebody copied stays good there until\n"
-                + "it expires or is revoked on the provider's own pages."
+            "The provider is not told yet: a token that somebody copied stays good there until it expires or is revoked on the provider's own pages."
         ])
 
     private let name: String?

@@ -20,8 +20,7 @@ struct ServeCommand: Command {
             .init("--listen ADDR", "listen here instead of where the configuration says; often")
         ] + SettingsArguments.help,
         notes: [
-            "It ends with SIGINT or SIGTERM: requests that run are finished first, within the\n"
-                + "configured grace period. A second signal ends it at once."
+            "It ends with SIGINT or SIGTERM: requests that run are finished first, within the configured grace period. A second signal ends it at once."
         ])
 
     private let settings: SettingsArguments

@@ -12,7 +12,7 @@ struct StatusCommand: Command {
             .init("proxy status", "all credentials"),
             .init("proxy status github --json", "one, for programs"),
         ],
-        synopsis: "[NAME] [--json] \(SettingsArguments.synopsis)",
+        synopsis: "[NAME] [--json]",
         flags: [.init("--json", "for programs; times are seconds since 1970")]
             + SettingsArguments.help,
         notes: ["It ends with 3 when a login is needed and with 1 when a token cannot be had."])

@@ -14,11 +14,10 @@ struct TokenCommand: Command {
             .init("proxy token", "the token, refreshed first where it is about to expire"),
             .init("proxy token github --header", "the whole field, ready for curl -H"),
         ],
-        synopsis: "[NAME] [--header] \(SettingsArguments.synopsis)",
+        synopsis: "[NAME] [--header]",
         flags: [.init("--header", "the field's name and prefix too")] + SettingsArguments.help,
         notes: [
-            "A token that was printed can be copied. Where the configuration says\n"
-                + "\"export: false\" it is not printed; requests through the proxy still carry it."
+            "A token that was printed can be copied. Where the configuration says \"export: false\" it is not printed; requests through the proxy still carry it."
         ])
 
     private let name: String?
