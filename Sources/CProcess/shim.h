@@ -3,12 +3,6 @@
 #define CPROCESS_SHIM_H
 
 #ifdef __linux__
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <link.h>
-#include <malloc.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sysinfo.h>
 #endif
