@@ -27,10 +27,10 @@ func room(_ name: String, _ imports: [String] = []) -> Target {
         swiftSettings: settings + (hotRooms.contains(name) ? hot : []))
 }
 
-func tests(_ name: String, of imports: [String]) -> Target {
+func tests(_ name: String, of imports: [String], excluding files: [String] = []) -> Target {
     .testTarget(
         name: name + "Tests", dependencies: imports.map { .init(stringLiteral: $0) },
-        path: "Tests/" + name, swiftSettings: settings)
+        path: "Tests/" + name, exclude: files, swiftSettings: settings)
 }
 
 /// One libFuzzer program. It has no `main` of its own, so only `Tests/Fuzz/run` builds it.
@@ -152,6 +152,9 @@ let package = Package(
         tests("proxy", of: ["proxy", "Bytes", "Vocabulary", "Support"]),
         tests("Architecture", of: []),
         tests("Transcripts", of: ["Support"]),
+        tests(
+            "Providers", of: ["Bytes", "Vocabulary", "Crypto", "Support"],
+            excluding: ["Servers", "user.py"]),
         tests("EndToEnd", of: ["Bytes", "Crypto", "Support"]),
     ] + fuzzers,
 )
