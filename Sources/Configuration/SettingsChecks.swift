@@ -50,10 +50,12 @@ struct SettingsChecks {
         }
     }
 
-    /// The specs with their credentials' slots; a name that nothing has is a problem.
-    func resolved(_ routes: [ReadRoute]) -> [RouteSpec] {
+    /// The specs with their credentials' slots, and with the general authority where they name none; a
+    /// credential's name that nothing has is a problem.
+    func resolved(_ routes: [ReadRoute], caFile: String?) -> [RouteSpec] {
         routes.map { route in
             var spec = route.spec
+            spec.caFile = spec.caFile ?? caFile
             guard let name = route.credential else {
                 if route.clientField != nil {
                     problems.add(

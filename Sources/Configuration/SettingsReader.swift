@@ -57,12 +57,12 @@ struct SettingsReader {
         let checks = SettingsChecks(problems: problems, credentials: credentials)
         checks.checkListeners(listen, hasSecret: mapping.has("local_secret"))
         checks.checkLoops(routes, listen.map(\.value))
-        let specs = checks.resolved(routes)
+        let caFile = mapping.name("ca_file").map { paths.resolve($0.value) }
+        let specs = checks.resolved(routes, caFile: caFile)
         let tuning = TuningReader(mapping: mapping, problems: problems, paths: paths)
         let (timeouts, limits) = (tuning.timeouts(), tuning.limits())
         let (shutdown, log) = (tuning.shutdown(), tuning.log())
         let forwardProxy = tuning.forwardProxy()
-        let caFile = mapping.name("ca_file").map { paths.resolve($0.value) }
         let stateDirectory = mapping.name("state_dir").map { paths.resolve($0.value) }
         let workers = mapping.integer("workers", in: 1...64)
         let table = checks.table(

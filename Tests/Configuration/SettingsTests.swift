@@ -342,7 +342,9 @@ import Vocabulary
         ("~other/a.pem", "/etc/proxy/~other/a.pem"),
     ])
     func `have absolute paths`(_ path: String, _ expected: String) throws {
-        #expect(try settings(short("ca_file: \(path)")).caFile == expected)
+        let read = try settings(short("ca_file: \(path)"))
+        #expect(read.caFile == expected)
+        #expect(read.routeSpecs.map(\.caFile) == [expected], "upstreams are verified by it too")
     }
 
     @Test func `show several problems at once, in the order of the file`() {
