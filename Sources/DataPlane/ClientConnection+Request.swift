@@ -48,7 +48,7 @@ extension ClientConnection {
             worker.requestHead, target, bytes, framing: framing, route: index,
             upstream: route.upstream, plan: plan, credential: slot,
             block: worker.blocks.take())
-        if worker.settings.logsRequests { record.note(path: target.path.bytes(in: bytes)) }
+        if worker.settings.logsRequests { record.note(path: target.pathAlone(bytes)) }
         perform(exchange.begin(record.method, worker.offer(slot)))
     }
 

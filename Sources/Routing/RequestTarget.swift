@@ -13,7 +13,7 @@ import HTTPWire
 extension RequestTarget {
     /// The path without its query.
     @inline(__always)
-    func pathAlone(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    package func pathAlone(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let whole = path.bytes(in: bytes)
         guard let base = whole.baseAddress,
             let query = memchr(base, Int32(ASCII.question), whole.count)
