@@ -46,6 +46,11 @@ extension ClientConnection {
         let rejects =
             record.credential != nil && worker.responseHead.status == 401
             && RejectionRule.rejectsCredential(worker.responseHead, bytes)
+        if record.credential != nil && worker.responseHead.status == 403,
+            let scope = RejectionRule.missingScope(worker.responseHead, bytes)
+        {
+            worker.noteMissingScope(scope)
+        }
         let action = exchange.headArrived(rejectsCredential: rejects, isBodyHeld: held.isWhole)
         switch action {
         case .relay: relayHead(bytes, framing)

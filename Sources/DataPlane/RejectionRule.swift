@@ -29,4 +29,14 @@ enum RejectionRule {
             return error == nil || error == "invalid_token"
         }
     }
+
+    /// The scope that a 403 asks for (RFC 6750 section 3.1), so that the log can name what the login
+    /// lacks; nil where it says nothing of scopes.
+    static func missingScope(
+        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer
+    ) -> String? {
+        guard let challenges = try? head.challenges(in: bytes) else { return nil }
+        return challenges.first { $0.parameter("error") == "insufficient_scope" }
+            .map { $0.parameter("scope") ?? "" }
+    }
 }

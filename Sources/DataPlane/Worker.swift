@@ -300,6 +300,11 @@ final class Worker {
         accessLines.removeAll()
     }
 
+    /// What a login lacks is named here; the client gets the upstream's answer as it is.
+    func noteMissingScope(_ scope: String) {
+        log.info("the API asks for more scope", ("scope", .text(scope)))
+    }
+
     // MARK: The end
 
     private func drain(until deadline: BootTime) {
