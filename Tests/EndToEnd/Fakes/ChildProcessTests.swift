@@ -1,3 +1,5 @@
+// The child processes that whole-binary tests run in, and the search for secrets in them.
+
 import Support
 import Testing
 

@@ -1,3 +1,5 @@
+// The fake authorization server has to be right before it may judge.
+
 import Crypto
 import Support
 import Testing
