@@ -29,7 +29,10 @@ import Testing
             try gate.pass()
             return .ok()
         }
-        let proxy = try home(upstream).serve()
+        // Its directory goes with it.
+        let home = try home(upstream)
+        defer { withExtendedLifetime(home) {} }
+        let proxy = try home.serve()
         let client = try proxy.connect()
         try client.send("GET / HTTP/1.1\r\nHost: localhost:\(proxy.port)\r\n\r\n")
         try gate.waitForArrivals(1)
@@ -48,7 +51,10 @@ import Testing
             return .ok()
         }
         defer { gate.open() }
-        let proxy = try home(upstream).serve()
+        // Its directory goes with it.
+        let home = try home(upstream)
+        defer { withExtendedLifetime(home) {} }
+        let proxy = try home.serve()
         let client = try proxy.connect()
         try client.send("GET / HTTP/1.1\r\nHost: localhost:\(proxy.port)\r\n\r\n")
         try gate.waitForArrivals(1)
@@ -61,8 +67,12 @@ import Testing
 
     @Test func `leaves no descriptor to a child and no core to a reader`() throws {
         let upstream = try FakeUpstream { _ in .ok() }
-        let proxy = try home(upstream).serve()
-        #expect(try proxy.exchange().status == 200)
+        // Its directory goes with it.
+        let home = try home(upstream)
+        defer { withExtendedLifetime(home) {} }
+        let proxy = try home.serve()
+        let response = try proxy.exchange()
+        #expect(response.status == 200, "\(response) \(proxy.log)")
         let process = "/proc/\(proxy.child.identifier)"
         let descriptors = Files.list("\(process)/fdinfo").compactMap { Int32($0) }
         #expect(descriptors.count > 3)
@@ -99,7 +109,8 @@ import Testing
         let upstream = try FakeUpstream { _ in .ok() }
         let other = try FakeUpstream { _ in .ok() }
         let taken = "127.0.0.1:\(other.port)"
-        let result = try home(upstream).run(["serve", "--listen", taken])
+        let home = try home(upstream)
+        let result = try home.run(["serve", "--listen", taken])
         #expect(result.status == 1)
         #expect(result.error.contains("proxy: error: cannot listen on \(taken): "))
         #expect(result.error.contains("proxy: hint: "))
