@@ -57,8 +57,8 @@ struct StatusCommand: Command {
         for status in found {
             let name = status.id.name
             let margin = String(repeating: " ", count: width + 2)
-            world.console.line(
-                name + margin.dropFirst(name.count) + status.headline(at: now))
+            let gap = margin.dropFirst(name.count)
+            world.console.line("\(name)\(gap)\(status.headline(at: now))")
             for detail in status.details(at: now) { world.console.line(margin + detail) }
         }
     }
