@@ -1,13 +1,8 @@
 // The repository as the architecture tests see it: the files that belong to the project, read as
 // text. It changes nothing and starts nothing.
 
+import Glibc
 import Testing
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// A file by its path from the top, such as "Sources/Bytes/ASCII.swift".
 struct ProjectFile: Comparable, CustomStringConvertible, CustomTestStringConvertible {
@@ -28,7 +23,16 @@ struct ProjectFile: Comparable, CustomStringConvertible, CustomTestStringConvert
 
     /// Nil where the file is no UTF-8 text.
     var text: String? {
-        try? String(contentsOfFile: Repository.root + "/" + path, encoding: .utf8)
+        guard let file = fopen(Repository.root + "/" + path, "re") else { return nil }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = fread(&piece, 1, piece.count, file)
+            if count == 0 { break }
+            bytes += piece[..<count]
+        }
+        return String(validating: bytes, as: UTF8.self)
     }
 
     /// Without the line feeds; a last line that lacks its own counts too.
@@ -60,15 +64,23 @@ enum Repository {
 
     private static func names(in folder: String) -> [String] {
         let path = folder.isEmpty ? root : root + "/" + folder
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-        return names.filter { !leftovers.contains($0) && !$0.hasSuffix(".pyc") }
+        guard let stream = opendir(path) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            let isOurs = name != "." && name != ".." && !leftovers.contains(name)
+            if isOurs && !name.hasSuffix(".pyc") { names.append(name) }
+        }
+        return names
     }
 
     private static func files(under path: String) -> [ProjectFile] {
-        var isFolder = false
-        guard FileManager.default.fileExists(atPath: root + "/" + path, isDirectory: &isFolder)
-        else { return [] }
-        guard isFolder else { return [ProjectFile(path: path)] }
+        var status = stat()
+        guard stat(root + "/" + path, &status) == 0 else { return [] }
+        guard status.st_mode & S_IFMT == S_IFDIR else { return [ProjectFile(path: path)] }
         return names(in: path).flatMap { files(under: path + "/" + $0) }
     }
 }

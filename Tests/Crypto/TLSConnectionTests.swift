@@ -38,15 +38,15 @@ import Testing
         while sent < bytes.count {
             guard case .ready(let count) = pair.client.write(Array(bytes[sent...])) else { break }
             sent += count
-            move(from: &pair.client, to: &pair.server)
+            pair.moveToServer()
             arrived += pair.server.readAll().bytes
         }
         #expect(arrived == bytes)
         _ = pair.server.write([1, 2, 3])
-        move(from: &pair.server, to: &pair.client, 10)
+        pair.moveToClient(10)
         let early = pair.client.readAll()
         #expect(early == ([], .wantRead))
-        move(from: &pair.server, to: &pair.client)
+        pair.moveToClient()
         let late = pair.client.readAll()
         #expect(late == ([1, 2, 3], .wantRead))
     }
@@ -56,7 +56,7 @@ import Testing
         pair.exchange()
         let bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0) }
         _ = pair.client.write(bytes)
-        move(from: &pair.client, to: &pair.server)
+        pair.moveToServer()
         let arrived = pair.server.readAll(step: 7)
         #expect(arrived == (bytes, .wantRead))
     }
@@ -73,7 +73,7 @@ import Testing
         #expect(count < TLSConnection.pendingBytesMax + 2 * 16_384)
         let again = pair.client.write(bytes)
         #expect(again == .wantWrite)
-        move(from: &pair.client, to: &pair.server)
+        pair.moveToServer()
         let afterwards = pair.client.write(bytes)
         #expect(afterwards == .ready(count))
     }
@@ -98,7 +98,7 @@ import Testing
         pair.exchange()
         _ = pair.server.write([9])
         pair.server.shutdown()
-        move(from: &pair.server, to: &pair.client)
+        pair.moveToClient()
         pair.client.feedEnd()
         let end = pair.client.readAll()
         #expect(end == ([9], .closed))
@@ -106,7 +106,7 @@ import Testing
         var broken = try TLSPair(authority: authority, identity: authority.loopback())
         broken.exchange()
         _ = broken.server.write([9])
-        move(from: &broken.server, to: &broken.client)
+        broken.moveToClient()
         broken.client.feedEnd()
         let failure = broken.client.readAll()
         #expect(failure == ([9], .failed(.truncated)))
@@ -118,12 +118,12 @@ import Testing
         var pair = try TLSPair(authority: authority, identity: authority.loopback())
         pair.exchange()
         pair.server.shutdown()
-        move(from: &pair.server, to: &pair.client)
+        pair.moveToClient()
         let end = pair.client.readAll().end
         #expect(end == .closed)
         let progress = pair.client.write([4])
         #expect(progress == .ready(1))
-        move(from: &pair.client, to: &pair.server)
+        pair.moveToServer()
         let arrived = pair.server.readAll()
         #expect(arrived == ([4], .wantRead))
     }
@@ -136,7 +136,7 @@ import Testing
             pair.client.releaseBuffers()
             pair.server.releaseBuffers()
             _ = pair.client.write([round])
-            move(from: &pair.client, to: &pair.server)
+            pair.moveToServer()
             let arrived = pair.server.readAll()
             #expect(arrived == ([round], .wantRead))
         }

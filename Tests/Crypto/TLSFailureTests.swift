@@ -120,10 +120,10 @@ import Testing
                 client: try TLSConnection(client: client, host: "localhost"),
                 server: TLSConnection(server: server))
             _ = pair.client.handshake()
-            move(from: &pair.client, to: &pair.server)
+            pair.moveToServer()
             _ = pair.server.handshake()
             if position >= pair.server.pendingCiphertext.count { break }
-            move(from: &pair.server, to: &pair.client, position)
+            pair.moveToClient(position)
             pair.client.feedEnd()
             let progress = pair.client.handshake()
             if case .ready = progress { break }

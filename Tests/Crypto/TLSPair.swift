@@ -27,6 +27,17 @@ struct TLSPair: ~Copyable {
         self.server = server
     }
 
+    /// Hands over ciphertext one way, at most `step` bytes.
+    @discardableResult
+    mutating func moveToServer(_ step: Int = .max) -> Int {
+        move(from: &client, to: &server, step)
+    }
+
+    @discardableResult
+    mutating func moveToClient(_ step: Int = .max) -> Int {
+        move(from: &server, to: &client, step)
+    }
+
     /// Hands over ciphertext, `step` bytes at a time, until neither side has any.
     mutating func exchange(step: Int = .max) {
         for _ in 0..<100_000 {

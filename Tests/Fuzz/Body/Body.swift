@@ -13,7 +13,7 @@ private struct Reading: Equatable {
 }
 
 /// The first byte chooses the framing, the second the size of the pieces.
-@c(LLVMFuzzerTestOneInput)
+@_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = UnsafeRawBufferPointer(start: start, count: count)
     guard input.count > 2 else { return 0 }

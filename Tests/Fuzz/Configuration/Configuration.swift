@@ -8,7 +8,7 @@ import Vocabulary
 private let surroundings = Surroundings(
     environment: ["HOME": "/home/user"], directory: "/work", coreCount: 2)
 
-@c(LLVMFuzzerTestOneInput)
+@_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))
     do throws(ConfigurationError) {

@@ -12,7 +12,7 @@ private let login = try! AuthorizationRequest.fresh(
         redirectURI: "http://127.0.0.1:1/callback", issuer: "https://login.example.com"))
 
 /// The first byte chooses the reader.
-@c(LLVMFuzzerTestOneInput)
+@_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = UnsafeRawBufferPointer(start: start, count: count)
     guard let kind = input.first else { return 0 }

@@ -12,7 +12,7 @@ private enum Reading: Equatable {
 
 /// The first byte chooses the side and the method that a response answers, the second the size of
 /// the pieces.
-@c(LLVMFuzzerTestOneInput)
+@_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = UnsafeRawBufferPointer(start: start, count: count)
     guard input.count > 2 else { return 0 }

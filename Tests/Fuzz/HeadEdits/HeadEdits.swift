@@ -23,7 +23,7 @@ private let table: RouteTable = {
 }()
 private let access = AccessGuard(port: 8080)
 
-@c(LLVMFuzzerTestOneInput)
+@_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let bytes = UnsafeRawBufferPointer(start: start, count: count)
     var parser = HeadParser()

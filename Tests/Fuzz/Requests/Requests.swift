@@ -15,7 +15,7 @@ private let limits = ServerLimits(
     head: .init(headBytesMax: 1024, fieldsMax: 8), bodyBytesMax: 256)
 
 /// The first byte is the size of the pieces.
-@c(LLVMFuzzerTestOneInput)
+@_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = UnsafeRawBufferPointer(start: start, count: count)
     guard input.count > 1 else { return 0 }

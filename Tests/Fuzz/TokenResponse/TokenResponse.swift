@@ -13,7 +13,7 @@ private let mediaTypes = [
 private let secret = "s3cr3t-r3fr3sh-t0k3n"
 
 /// The first byte chooses the status, the second the media type.
-@c(LLVMFuzzerTestOneInput)
+@_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = UnsafeRawBufferPointer(start: start, count: count)
     guard input.count >= 2 else { return 0 }
