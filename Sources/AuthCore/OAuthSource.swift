@@ -125,9 +125,9 @@ actor OAuthSource: CredentialSource {
     private func token(of login: Login) -> Token? {
         let now = surroundings.time.bootTime()
         guard let arrival, arrival.token == login.accessToken else {
-            return login.token(wall: surroundings.time.wallTime(), boot: now)
+            return login.token(wallMilliseconds: surroundings.time.wallMilliseconds(), boot: now)
         }
-        return login.token(wall: login.obtainedAt, boot: arrival.boot)
+        return login.token(wallMilliseconds: login.obtainedAt.milliseconds, boot: arrival.boot)
     }
 
     private func obstacle(to login: Login) -> Lack? {

@@ -147,7 +147,8 @@ package struct StatusDesk: Sendable {
         status.extras = login.extras.members.map(\.name)
         status.isRenewable = login.refreshToken != nil && login.rejection == nil
         let boot = surroundings.time.bootTime()
-        let token = login.token(wall: surroundings.time.wallTime(), boot: boot)
+        let token = login.token(
+            wallMilliseconds: surroundings.time.wallMilliseconds(), boot: boot)
         if status.isRenewable, let expiresAt = login.expiresAt, let token,
             let lifetime = token.lifetimeMilliseconds
         {

@@ -41,17 +41,18 @@ extension Login {
     /// The access token as the keeper wants it, counted from now; nil where there is none.
     ///
     /// What is left can be no more than the whole lifetime, so a clock that was set back in the
-    /// meantime does not make a token live longer.
-    func token(wall: WallTime, boot: BootTime) -> Token? {
+    /// meantime does not make a token live longer. The record counts in whole seconds, cut short; with
+    /// a reading in milliseconds no other process can take a token for good that has just expired.
+    func token(wallMilliseconds wall: Int64, boot: BootTime) -> Token? {
         guard let accessToken else { return nil }
         guard let expiresAt else {
             return Token(accessToken, usableUntil: nil, lifetimeMilliseconds: nil)
         }
-        func span(_ from: WallTime) -> UInt64 {
-            let (seconds, overflow) = expiresAt.seconds.subtractingReportingOverflow(from.seconds)
-            return overflow ? 0 : UInt64(clamping: seconds).multipliedClamping(by: 1000)
+        func span(_ from: Int64) -> UInt64 {
+            let (left, overflow) = expiresAt.milliseconds.subtractingReportingOverflow(from)
+            return overflow ? 0 : UInt64(clamping: left)
         }
-        let lifetime = span(obtainedAt)
+        let lifetime = span(obtainedAt.milliseconds)
         let left = min(span(wall), lifetime)
         return Token(
             accessToken, usableUntil: boot.advanced(byMilliseconds: left),

@@ -16,6 +16,12 @@ package struct WallTime: Hashable, Comparable, Sendable {
     package static func < (left: WallTime, right: WallTime) -> Bool { left.seconds < right.seconds }
 
     /// Clamped, never overflowing.
+    package var milliseconds: Int64 {
+        let (milliseconds, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        return overflow ? (seconds < 0 ? .min : .max) : milliseconds
+    }
+
+    /// Clamped, never overflowing.
     package func advanced(by seconds: Int64) -> WallTime {
         let (sum, overflow) = self.seconds.addingReportingOverflow(seconds)
         return WallTime(seconds: overflow ? (seconds < 0 ? .min : .max) : sum)
@@ -46,9 +52,16 @@ package struct BootTime: Hashable, Comparable, Sendable {
 /// Reads both clocks and waits; tests put a manual one in its place.
 package protocol TimeSource: Sendable {
     func wallTime() -> WallTime
+    /// The same clock in milliseconds since 1970-01-01 UTC, for what must not be off by a second.
+    func wallMilliseconds() -> Int64
     func bootTime() -> BootTime
     /// Returns after the duration, or throws when the task is cancelled.
     func sleep(milliseconds: UInt64) async throws(CancellationError)
+}
+
+extension TimeSource {
+    /// As exact as a clock of whole seconds can be.
+    package func wallMilliseconds() -> Int64 { wallTime().milliseconds }
 }
 
 /// The machine's own clocks.
@@ -57,6 +70,11 @@ package struct SystemTime: TimeSource {
 
     package func wallTime() -> WallTime {
         WallTime(seconds: Int64(Self.read(CLOCK_REALTIME).tv_sec))
+    }
+
+    package func wallMilliseconds() -> Int64 {
+        let now = Self.read(CLOCK_REALTIME)
+        return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
     }
 
     package func bootTime() -> BootTime { Self.bootTime() }
