@@ -75,16 +75,18 @@ extension TransferFailure {
     /// Set where the forward proxy failed us, and not what lies behind it.
     private var proxyReason: String? {
         guard let proxy, !hasBegun else { return nil }
+        // What the proxy said comes first: the code for a refused tunnel changed between releases.
+        switch connectStatus {
+        case 407: return "\(proxy) wants another user and password"
+        case 300...: return "\(proxy) answered CONNECT with \(connectStatus)"
+        default: break
+        }
         switch code {
         case CURLE_COULDNT_RESOLVE_PROXY: return "the name of \(proxy) cannot be resolved"
         case CURLE_COULDNT_CONNECT: return "cannot connect to \(proxy)"
         case CURLE_PROXY: return "\(proxy): \(reason)"
-        case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING:
-            switch connectStatus {
-            case 407: return "\(proxy) wants another user and password"
-            case 300...: return "\(proxy) answered CONNECT with \(connectStatus)"
-            default: return "\(proxy) broke off"
-            }
+        case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_WEIRD_SERVER_REPLY:
+            return "\(proxy) broke off"
         default: return nil
         }
     }
