@@ -9,6 +9,8 @@
 
 /// Each reports failure as the call itself does: -1 and `errno`.
 package struct FileCalls: Sendable {
+    /// A file that was not there before, for us alone; its descriptor.
+    package var create: @Sendable (_ directory: Int32, _ name: String) -> Int32
     package var write:
         @Sendable (_ descriptor: Int32, UnsafeRawPointer, _ count: Int, _ offset: Int) -> Int
     package var synchronize: @Sendable (_ descriptor: Int32) -> Int32
@@ -17,6 +19,11 @@ package struct FileCalls: Sendable {
     package var lock: @Sendable (_ descriptor: Int32) -> Int32
 
     package static let system = FileCalls(
+        create: { directory, name in
+            openat(
+                directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                mode_t(0o600))
+        },
         write: { pwrite($0, $1, $2, off_t($3)) },
         synchronize: { descriptor in
             #if canImport(Darwin)

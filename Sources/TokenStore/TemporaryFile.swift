@@ -40,11 +40,7 @@ extension StateDirectory {
     /// is either a beginning or whole.
     func temporary(for name: String, reserving count: Int) throws(StoreError) -> TemporaryFile {
         let temporary = TemporaryFile.name(for: name)
-        let descriptor = retrying {
-            openat(
-                self.descriptor, temporary,
-                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode_t(0o600))
-        }
+        let descriptor = retrying { calls.create(self.descriptor, temporary) }
         guard descriptor >= 0 else { throw unwritable(path(of: temporary), "creating") }
         let file = TemporaryFile(descriptor: descriptor, name: temporary)
         do throws(StoreError) {

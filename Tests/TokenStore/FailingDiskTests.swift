@@ -11,7 +11,7 @@ import Vocabulary
 #endif
 
 /// A system call that a save makes.
-enum Step: String, CaseIterable, Codable, Sendable {
+enum Step: String, CaseIterable, Sendable {
     case write, synchronize, rename, synchronizeDirectory
 }
 
@@ -108,90 +108,86 @@ extension FileCalls {
         }
     }
 
-    #if compiler(>=6.3)
-        @Test func `a directory that cannot be written is reported as such`() async throws {
-            try await scratch.store.save(sampleLogin("AT1"), github)
-            let state = scratch.state
-            let parent = scratch.path
-            await #expect(processExitsWith: .success) {
-                [state = state as String, parent = parent as String] in
-                // Permissions do not bind root; an ordinary user's do.
-                if geteuid() == 0 {
-                    for path in [parent, parent + "/state", state]
-                        + names(state).map({ state + "/" + $0 })
-                    {
-                        chown(path, 65534, 65534)
-                    }
-                    setuid(65534)
+    @Test func `a directory that cannot be written is reported as such`() async throws {
+        try await scratch.store.save(sampleLogin("AT1"), github)
+        Handover.give(scratch.state, scratch.path, as: "read-only")
+        await #expect(processExitsWith: .success) {
+            let words = Handover.take("read-only")
+            let (state, parent) = (words[0], words[1])
+            // Permissions do not bind root; an ordinary user's do.
+            if geteuid() == 0 {
+                for path in [parent, parent + "/state", state]
+                    + names(state).map({ state + "/" + $0 })
+                {
+                    chown(path, 65534, 65534)
                 }
-                chmod(state, 0o500)
-                let store = FileLoginStore(directory: state)
-                guard try await store.load(github)?.access == "AT1" else { exit(1) }
-                let held = try await store.lock(github)
-                // The lock file is there, so it can be locked all the same.
-                guard held.lockAbsence == nil else { exit(2) }
-                do throws(StoreError) {
-                    try await held.reserve()
-                    exit(3)
-                } catch {
-                    guard case .readOnly(state, EACCES) = error else { exit(4) }
-                }
-                do throws(StoreError) {
-                    try await held.save(sampleLogin("AT2"))
-                    exit(5)
-                } catch {
-                    guard case .readOnly(state, EACCES) = error else { exit(6) }
-                }
-                held.release()
-                guard try await store.load(github)?.access == "AT1" else { exit(7) }
-                let fresh = FileLoginStore(directory: state + "/deeper/still")
-                do throws(StoreError) {
-                    _ = try await fresh.lock(github)
-                    exit(8)
-                } catch {
-                    guard case .readOnly = error else { exit(9) }
-                }
-                let other = try await store.lock(CredentialID("other")!)
-                guard case .readOnly? = other.lockAbsence else { exit(10) }
-                chmod(state, 0o700)
-                exit(0)
+                setuid(65534)
             }
+            chmod(state, 0o500)
+            let store = FileLoginStore(directory: state)
+            guard try await store.load(github)?.access == "AT1" else { exit(1) }
+            let held = try await store.lock(github)
+            // The lock file is there, so it can be locked all the same.
+            guard held.lockAbsence == nil else { exit(2) }
+            do throws(StoreError) {
+                try await held.reserve()
+                exit(3)
+            } catch {
+                guard case .readOnly(state, EACCES) = error else { exit(4) }
+            }
+            do throws(StoreError) {
+                try await held.save(sampleLogin("AT2"))
+                exit(5)
+            } catch {
+                guard case .readOnly(state, EACCES) = error else { exit(6) }
+            }
+            held.release()
+            guard try await store.load(github)?.access == "AT1" else { exit(7) }
+            let fresh = FileLoginStore(directory: state + "/deeper/still")
+            do throws(StoreError) {
+                _ = try await fresh.lock(github)
+                exit(8)
+            } catch {
+                guard case .readOnly = error else { exit(9) }
+            }
+            let other = try await store.lock(CredentialID("other")!)
+            guard case .readOnly? = other.lockAbsence else { exit(10) }
+            chmod(state, 0o700)
+            exit(0)
         }
-    #endif
+    }
 }
 
 @Suite struct `Killed writer` {
     private let scratch = Scratch()
     private var file: String { scratch.file("github.json") }
 
-    #if compiler(>=6.3)
-        @Test(arguments: Step.allCases, [false, true])
-        func `leaves the old record or the new one whole`(step: Step, reserving: Bool) async throws
-        {
-            try await scratch.store.save(sampleLogin("AT1", refresh: "RT1"), github)
-            let state = scratch.state
-            await #expect(processExitsWith: .signal(SIGKILL)) {
-                [state = state as String, step, reserving] in
-                let isArmed = Mutex(!reserving)
-                let calls = FileCalls.intercepting(step) {
-                    if isArmed.withLock({ $0 }) { kill(getpid(), SIGKILL) }
-                    return true
-                }
-                let held = try await FileLoginStore(directory: state, calls: calls).lock(github)
-                if reserving { try await held.reserve() }
-                isArmed.withLock { $0 = true }
-                try await held.save(sampleLogin("AT2", refresh: "RT2"))
+    @Test(.serialized, arguments: Step.allCases, [false, true])
+    func `leaves the old record or the new one whole`(step: Step, reserving: Bool) async throws {
+        try await scratch.store.save(sampleLogin("AT1", refresh: "RT1"), github)
+        Handover.give(scratch.state, step.rawValue, "\(reserving)", as: "killed")
+        await #expect(processExitsWith: .signal(SIGKILL)) {
+            let words = Handover.take("killed")
+            let (state, step, reserving) = (words[0], Step(rawValue: words[1])!, words[2] == "true")
+            let isArmed = Mutex(!reserving)
+            let calls = FileCalls.intercepting(step) {
+                if isArmed.withLock({ $0 }) { kill(getpid(), SIGKILL) }
+                return true
             }
-            // Whoever only reads sees a whole record at once.
-            let seen = try #require(try await scratch.store.load(github))
-            #expect(["RT1", "RT2"].contains(seen.refresh))
-            // Whoever wants to refresh gets the newest that reached the disk.
-            let held = try await scratch.store.lock(github, timeoutMilliseconds: 0)
-            let login = try #require(try await held.load())
-            #expect(login.refresh == (step == .write ? "RT1" : "RT2"))
-            #expect(names(scratch.state) == ["github.json", "github.lock"])
+            let held = try await FileLoginStore(directory: state, calls: calls).lock(github)
+            if reserving { try await held.reserve() }
+            isArmed.withLock { $0 = true }
+            try await held.save(sampleLogin("AT2", refresh: "RT2"))
         }
-    #endif
+        // Whoever only reads sees a whole record at once.
+        let seen = try #require(try await scratch.store.load(github))
+        #expect(["RT1", "RT2"].contains(seen.refresh))
+        // Whoever wants to refresh gets the newest that reached the disk.
+        let held = try await scratch.store.lock(github, timeoutMilliseconds: 0)
+        let login = try #require(try await held.load())
+        #expect(login.refresh == (step == .write ? "RT1" : "RT2"))
+        #expect(names(scratch.state) == ["github.json", "github.lock"])
+    }
 
     @Test func `a beginning of a record is thrown away`() async throws {
         try await scratch.store.save(sampleLogin("AT1"), github)

@@ -31,23 +31,23 @@ import Vocabulary
         #expect(loaded.generation == Generation(2))
     }
 
-    #if compiler(>=6.3)
-        @Test(arguments: [mode_t(0), 0o022, 0o777])
-        func `files are 0600 in a 0700 directory under any umask`(mask: mode_t) async throws {
-            // The umask belongs to the whole process; the child has one of its own.
-            let path = scratch.path
-            await #expect(processExitsWith: .success) { [path = path as String, mask] in
-                umask(mask)
-                let store = FileLoginStore(directory: path + "/a/b")
-                try await store.save(sampleLogin(), github)
-                let isPrivate =
-                    mode(path + "/a") == 0o700 && mode(path + "/a/b") == 0o700
-                    && mode(path + "/a/b/github.json") == 0o600
-                    && mode(path + "/a/b/github.lock") == 0o600
-                exit(isPrivate ? 0 : 1)
-            }
+    @Test(.serialized, arguments: [mode_t(0), 0o022, 0o777])
+    func `files are 0600 in a 0700 directory under any umask`(mask: mode_t) async throws {
+        // The umask belongs to the whole process; the child has one of its own.
+        Handover.give(scratch.path, "\(mask)", as: "umask")
+        await #expect(processExitsWith: .success) {
+            let words = Handover.take("umask")
+            let path = words[0]
+            umask(mode_t(words[1])!)
+            let store = FileLoginStore(directory: path + "/a/b")
+            try await store.save(sampleLogin(), github)
+            let isPrivate =
+                mode(path + "/a") == 0o700 && mode(path + "/a/b") == 0o700
+                && mode(path + "/a/b/github.json") == 0o600
+                && mode(path + "/a/b/github.lock") == 0o600
+            exit(isPrivate ? 0 : 1)
         }
-    #endif
+    }
 
     @Test func `a shorter record leaves no tail of a longer one, nor the other way round`()
         async throws

@@ -44,6 +44,25 @@ final class Scratch: Sendable {
     }
 }
 
+/// What the child of an exit test must know: closures of exit tests capture nothing before Swift 6.3.
+/// Each test uses a name of its own, one case at a time.
+enum Handover {
+    static func give(_ words: String..., as name: String) {
+        write(words.joined(separator: "\n"), to: path(name, of: getpid()))
+    }
+
+    /// In the child.
+    static func take(_ name: String) -> [String] {
+        let path = path(name, of: getppid())
+        defer { unlink(path) }
+        return (contents(path) ?? "").split(separator: "\n").map(String.init)
+    }
+
+    private static func path(_ name: String, of process: pid_t) -> String {
+        "/tmp/token-store-\(process)-\(name)"
+    }
+}
+
 let github = CredentialID("github")!
 
 func sampleLogin(_ token: String = "AT1", refresh: String? = "RT1") -> Login {

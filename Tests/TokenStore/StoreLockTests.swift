@@ -91,20 +91,19 @@ import Vocabulary
         first.release()
     }
 
-    #if compiler(>=6.3)
-        @Test func `dies with its holder`() async throws {
-            let state = scratch.state
-            await #expect(processExitsWith: .signal(SIGKILL)) { [state = state as String] in
-                let held = try await FileLoginStore(directory: state).lock(github)
-                try await held.save(sampleLogin("AT1"))
-                kill(getpid(), SIGKILL)
-                held.release()
-            }
-            let held = try await scratch.store.lock(github, timeoutMilliseconds: 0)
-            #expect(try await held.load()?.access == "AT1")
+    @Test func `dies with its holder`() async throws {
+        Handover.give(scratch.state, as: "lock")
+        await #expect(processExitsWith: .signal(SIGKILL)) {
+            let state = Handover.take("lock")[0]
+            let held = try await FileLoginStore(directory: state).lock(github)
+            try await held.save(sampleLogin("AT1"))
+            kill(getpid(), SIGKILL)
             held.release()
         }
-    #endif
+        let held = try await scratch.store.lock(github, timeoutMilliseconds: 0)
+        #expect(try await held.load()?.access == "AT1")
+        held.release()
+    }
 
     @Test(arguments: [ENOLCK, ENOSYS, EOPNOTSUPP])
     func `is done without, and that is told, where a file system has none`(code: Int32)
