@@ -14,7 +14,7 @@ final class CallbackListener: Sendable {
     private final class Receipt: Sendable {
         private let receiver = Mutex<Receiver?>(nil)
 
-        func set(_ value: @escaping Receiver) { receiver.withLock { $0 = value } }
+        func set(_ value: Receiver?) { receiver.withLock { $0 = value } }
         var current: Receiver? { receiver.withLock { $0 } }
     }
 
@@ -46,6 +46,8 @@ final class CallbackListener: Sendable {
     /// Lets pages that are under way arrive, then frees the port.
     func close() async {
         await server.drain(milliseconds: 1000)
+        // The receiver knows its login, which knows this listener.
+        receipt.set(nil)
     }
 
     private static func page(

@@ -22,21 +22,6 @@ struct Token: Sendable {
     func isUsable(at now: BootTime) -> Bool { usableUntil.map { now < $0 } ?? true }
 }
 
-/// Why a source has no token to give.
-enum Lack: Error, Hashable, Sendable {
-    /// Only a person can help. `code` is the provider's, or one of ours.
-    case loginNeeded(code: String)
-    /// The login is as good as before; `reason` is a line without a secret.
-    case transient(retryAfterSeconds: Int64?, reason: String)
-    /// Only a change of the configuration helps.
-    case misconfigured(reason: String)
-    case denied
-    /// A file, a variable or a program gives no token.
-    case unavailable(reason: String)
-    /// It has a token and no way to another one.
-    case nothingNewer
-}
-
 /// What a source has.
 struct Supply: Sendable {
     /// The newest token, expired or not.

@@ -176,7 +176,9 @@ actor LoginAttempt {
                 return .ignored(error.text)
             }
             end(.failure(.callback(error)))
-            return .failed(error.text)
+            // Nothing of an answer whose sender is in doubt is shown (RFC 9207 section 2.4).
+            if case .refused = error { return .failed(error.text) }
+            return .failed("the answer did not come from the provider")
         }
     }
 

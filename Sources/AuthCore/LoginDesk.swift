@@ -57,6 +57,7 @@ package actor LoginDesk: LoginDemanding {
     private static let launchesMax = 3
     private static let launchWindowMilliseconds: UInt64 = 600_000
     private static let coolDownMilliseconds: UInt64 = 30_000
+    /// Requests stop waiting earlier; who took longer with a second factor is logged in all the same.
     private static let attendedMilliseconds: UInt64 = 300_000
     /// A URL in a log or an answer is good for that long.
     private static let unattendedMilliseconds: UInt64 = 900_000
@@ -112,7 +113,7 @@ package actor LoginDesk: LoginDemanding {
         let timeout =
             browser == nil
             ? Self.unattendedMilliseconds
-            : min(Self.attendedMilliseconds, max(1000, settings.loginWaitMilliseconds))
+            : max(Self.attendedMilliseconds, settings.loginWaitMilliseconds)
         let attempt: LoginAttempt
         do throws(LoginFailure) {
             attempt = try await LoginAttempt.start(

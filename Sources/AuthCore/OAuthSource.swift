@@ -390,15 +390,3 @@ actor OAuthSource: CredentialSource {
         }
     }
 }
-
-extension StoreError {
-    /// The message with the command that mends it.
-    var reason: String { hint.map { "\(message); mend it with: \($0)" } ?? message }
-}
-
-extension TokenFailure {
-    /// The provider's code, for the record.
-    var code: String {
-        if case .code(let code) = reason { code } else { "refused" }
-    }
-}

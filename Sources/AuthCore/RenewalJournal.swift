@@ -86,15 +86,3 @@ extension RenewalJournal.Note {
             failure: object["failure"]?.asString, failedAt: time("failed_at"))
     }
 }
-
-extension Lack {
-    /// One line without a secret; nil where nothing failed.
-    var text: String? {
-        switch self {
-        case .loginNeeded(let code): "login required (\(code))"
-        case .transient(_, let reason), .misconfigured(let reason), .unavailable(let reason): reason
-        case .denied: "access denied"
-        case .nothingNewer: nil
-        }
-    }
-}

@@ -1,0 +1,44 @@
+// Why a credential is not to be had, and what that is called in the words of the store and of the
+// token endpoint.
+
+import OAuth
+import TokenStore
+
+/// Why a source has no token to give.
+enum Lack: Error, Hashable, Sendable {
+    /// Only a person can help. `code` is the provider's, or one of ours.
+    case loginNeeded(code: String)
+    /// The login is as good as before; `reason` is a line without a secret.
+    case transient(retryAfterSeconds: Int64?, reason: String)
+    /// Only a change of the configuration helps.
+    case misconfigured(reason: String)
+    case denied
+    /// A file, a variable or a program gives no token.
+    case unavailable(reason: String)
+    /// It has a token and no way to another one.
+    case nothingNewer
+}
+
+extension Lack {
+    /// One line without a secret; nil where nothing failed.
+    var text: String? {
+        switch self {
+        case .loginNeeded(let code): "login required (\(code))"
+        case .transient(_, let reason), .misconfigured(let reason), .unavailable(let reason): reason
+        case .denied: "access denied"
+        case .nothingNewer: nil
+        }
+    }
+}
+
+extension StoreError {
+    /// The message with the command that mends it.
+    var reason: String { hint.map { "\(message); mend it with: \($0)" } ?? message }
+}
+
+extension TokenFailure {
+    /// The provider's code, for the record.
+    var code: String {
+        if case .code(let code) = reason { code } else { "refused" }
+    }
+}
