@@ -103,6 +103,30 @@ final class Ground: Sendable {
     }
 }
 
+extension FileCalls {
+    /// A file system that takes no new file.
+    static var readOnly: FileCalls {
+        var calls = FileCalls.system
+        calls.create = { _, _ in
+            errno = EROFS
+            return -1
+        }
+        return calls
+    }
+}
+
+extension Ground {
+    /// A log of all levels, and what has been written to it.
+    static func logFile() throws -> (messages: @Sendable () throws -> String, log: Log) {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("", to: "log")
+        // Closed with the process.
+        let log = Log(
+            level: .debug, format: .text, descriptor: open(path, O_WRONLY | O_APPEND | O_CLOEXEC))
+        return ({ try Files.read(directory.path("log"))?.text ?? "" }, log)
+    }
+}
+
 /// What workers would have been told.
 final class Published: Sendable {
     private let all = Mutex<[(generation: Generation, token: String?)]>([])

@@ -203,23 +203,24 @@ final class StrictServer: Sendable {
         #expect(try await ground.store.load(github)?.refresh == "RT2")
     }
 
-    @Test func `refuses nothing where nothing can ever be written`() async throws {
-        // C131: a root file system that is read-only.
-        let ground = try Ground(ScriptedFetcher([.tokens("AT2", refresh: "RT2", expiresIn: 100)]))
-        let surroundings = ground.surroundings
-        let fresh = ground.login(secondsLeft: -1)
-        var nowhere = surroundings
-        nowhere.store = FileLoginStore(directory: "/sys/nothing")
-        let source = OAuthSource(
-            github, Ground.settings, discovery: DiscoveryDesk(in: nowhere), in: nowhere)
-        let keeper = CredentialKeeper(github, source: source, desk: nil, in: nowhere)
-        let refusal = try await #require(throws: Refusal.self) { try await keeper.text() }
-        #expect(refusal.isLoginRequired || refusal.isUnreachable)
-        await source.accept(fresh)
-        #expect(try await keeper.text() == "AT2")
-        ground.clock.advance(seconds: 100)
-        _ = try await keeper.text()
-        #expect(ground.fetcher.spent == ["RT1", "RT2"])
+    @Test func `goes on from memory where nothing can ever be written`() async throws {
+        // C131: a file system that is read-only.
+        let server = StrictServer(lifetime: 100)
+        let (messages, log) = try Ground.logFile()
+        let ground = try Ground(
+            ScriptedFetcher { request, _ in server.answer(request) }, calls: .readOnly, log: log)
+        try ground.directory.makeDirectory("state")
+        try ground.overwrite(ground.login(secondsLeft: -10))
+        let before = try ground.recordBytes()
+        let keeper = ground.keeper()
+        for number in 2...4 {
+            #expect(try await keeper.text() == "AT\(number)")
+            ground.clock.advance(seconds: 101)
+        }
+        #expect(server.reuses == 0)
+        #expect(try ground.recordBytes() == before)
+        // It is said once.
+        #expect(try messages().components(separatedBy: "login store has a problem").count == 2)
     }
 
     @Test func `is told from one that must be mended`() async throws {

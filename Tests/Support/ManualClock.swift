@@ -29,6 +29,8 @@ package final class ManualClock: TimeSource {
         WallTime(seconds: state.withLock { $0.wallMilliseconds / 1000 })
     }
 
+    package func wallMilliseconds() -> Int64 { state.withLock { $0.wallMilliseconds } }
+
     package func bootTime() -> BootTime {
         BootTime(milliseconds: state.withLock { $0.boot })
     }

@@ -1,0 +1,178 @@
+import Bytes
+import Crossing
+import Support
+import Testing
+import TokenStore
+import Vocabulary
+
+@testable import AuthCore
+
+@Suite struct `Discovery` {
+    static let issuer = "https://login.example.com/tenant"
+
+    static let document = #"""
+        {"issuer":"https://login.example.com/tenant",
+        "authorization_endpoint":"https://login.example.com/a",
+        "token_endpoint":"https://login.example.com/t",
+        "authorization_response_iss_parameter_supported":true,
+        "token_endpoint_auth_methods_supported":["client_secret_post"]}
+        """#
+
+    static let urls = [
+        "https://login.example.com/.well-known/oauth-authorization-server/tenant",
+        "https://login.example.com/.well-known/openid-configuration/tenant",
+        "https://login.example.com/tenant/.well-known/openid-configuration",
+    ]
+
+    private func ground(
+        _ answer: @escaping @Sendable (String) -> Result<InboundResponse, FetchError>
+    ) throws -> Ground {
+        try Ground(ScriptedFetcher { request, _ in answer(request.url) })
+    }
+
+    private func endpoints(_ ground: Ground) async throws(DiscoveryError) -> Endpoints {
+        try await DiscoveryDesk(in: ground.surroundings).endpoints(for: .issuer(Self.issuer))
+    }
+
+    @Test func `asks nobody where endpoints are given by hand`() async throws {
+        let ground = try Ground()
+        let endpoints = try await DiscoveryDesk(in: ground.surroundings).endpoints(
+            for: .fixed(authorization: "https://a.example", token: "https://t.example", issuer: nil)
+        )
+        #expect(endpoints.token == "https://t.example")
+        #expect(ground.fetcher.count == 0)
+    }
+
+    @Test(arguments: 0..<3) func `tries the three places in order`(place: Int) async throws {
+        let ground = try ground { url in
+            url == Self.urls[place] ? .json(200, Self.document) : .page([401, 403, 404][place])
+        }
+        let found = try await endpoints(ground)
+        #expect(found.authorization == "https://login.example.com/a")
+        #expect(found.token == "https://login.example.com/t")
+        #expect(found.promisesIssuer)
+        #expect(found.authenticationMethods == ["client_secret_post"])
+        #expect(ground.fetcher.urls == Array(Self.urls[...place]))
+    }
+
+    @Test func `names all places where there is none`() async throws {
+        let ground = try ground { _ in .page(404) }
+        let error = try await #require(throws: DiscoveryError.self) {
+            try await endpoints(ground)
+        }
+        #expect(error == .notFound(tried: Self.urls))
+        for url in Self.urls { #expect(error.message.contains(url)) }
+    }
+
+    @Test func `refuses a document of an issuer that differs by one byte`() async throws {
+        let ground = try ground { _ in
+            .json(200, Self.document.replacingTenant(with: "tenant/"))
+        }
+        let error = try await #require(throws: DiscoveryError.self) {
+            try await endpoints(ground)
+        }
+        #expect(error.message.contains("\"https://login.example.com/tenant\""))
+        #expect(error.message.contains("\"https://login.example.com/tenant/\""))
+        guard case .misconfigured = error.lack else {
+            Issue.record("\(error.lack)")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        Result<InboundResponse, FetchError>.failure(.nameNotResolved(host: "x")), .page(503),
+    ])
+    func `takes an outage for an outage`(answer: Result<InboundResponse, FetchError>) async throws {
+        let ground = try ground { _ in answer }
+        let error = try await #require(throws: DiscoveryError.self) {
+            try await endpoints(ground)
+        }
+        guard case .unreachable = error, case .transient = error.lack else {
+            Issue.record("\(error)")
+            return
+        }
+    }
+
+    @Test func `is asked once in a day and survives a restart`() async throws {
+        let ground = try ground { url in
+            url == Self.urls[0] ? .json(200, Self.document) : .page(404)
+        }
+        _ = try await endpoints(ground)
+        _ = try await endpoints(ground)
+        #expect(ground.fetcher.count == 1)
+        ground.clock.advance(seconds: 86_400)
+        _ = try await endpoints(ground)
+        #expect(ground.fetcher.count == 2)
+    }
+
+    @Test func `goes on with what it knows while the provider is down`() async throws {
+        let ground = try ground { url in
+            url == Self.urls[0] ? .json(200, Self.document) : .page(404)
+        }
+        _ = try await endpoints(ground)
+        ground.fetcher.answer { _, _ in .failure(.connectionRefused(host: "x")) }
+        ground.clock.advance(seconds: 90_000)
+        #expect(try await endpoints(ground).token == "https://login.example.com/t")
+    }
+
+    @Test func `does not believe a kept document of another issuer`() async throws {
+        let ground = try ground { url in
+            url == Self.urls[0] ? .json(200, Self.document) : .page(404)
+        }
+        _ = try await endpoints(ground)
+        let note = try #require(
+            Files.list(ground.directory.path("state")).first { $0.hasPrefix("metadata-") })
+        let path = ground.directory.path("state/" + note)
+        let text = try #require(try Files.read(path)).text
+        try Files.write(Octets(text.replacingTenant(with: "other")), to: path)
+        _ = try await endpoints(ground)
+        #expect(ground.fetcher.count == 2)
+    }
+
+    @Test func `is shared by all who ask at once`() async throws {
+        let gate = AsyncGate()
+        let ground = try Ground(
+            ScriptedFetcher { _, _ in
+                await gate.pass()
+                return .json(200, Self.document)
+            })
+        let desk = DiscoveryDesk(in: ground.surroundings)
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<20 {
+                group.addTask { try await desk.endpoints(for: .issuer(Self.issuer)).token }
+            }
+            try await eventually("it is asked") { ground.fetcher.count == 1 }
+            gate.open()
+            for try await token in group { #expect(token == "https://login.example.com/t") }
+        }
+        #expect(ground.fetcher.count == 1)
+    }
+
+    @Test func `that fails keeps the login and a good token in use`() async throws {
+        // C106: the proxy starts while the provider is away.
+        let ground = try Ground(ScriptedFetcher([.failure(.nameNotResolved(host: "x"))]))
+        try await ground.save(secondsLeft: 100)
+        let before = try ground.recordBytes()
+        var settings = Ground.settings
+        settings.endpoints = .issuer(Self.issuer)
+        let keeper = ground.keeper(settings)
+        #expect(try await keeper.text() == "AT1")
+        #expect(ground.fetcher.count == 0)
+        ground.clock.advance(seconds: 100)
+        let refusal = try await #require(throws: Refusal.self) { try await keeper.text() }
+        #expect(refusal.isUnreachable)
+        #expect(try ground.recordBytes() == before)
+        ground.fetcher.answer { request, _ in
+            if request.url == Self.urls[0] { return .json(200, Self.document) }
+            return request.method == .post ? .tokens("AT2") : .page(404)
+        }
+        ground.clock.advance(seconds: 30)
+        #expect(try await keeper.text() == "AT2")
+    }
+}
+
+extension String {
+    fileprivate func replacingTenant(with name: String) -> String {
+        components(separatedBy: "/tenant\"").joined(separator: "/\(name)\"")
+    }
+}
