@@ -16,7 +16,11 @@ final class StoreLock: Sendable {
     let absence: StoreError?
 
     deinit {
-        if let descriptor { close(descriptor) }
+        guard let descriptor else { return }
+        // A child between its fork and its exec still has the descriptor; closing ours alone would
+        // leave the lock to it for that long.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
     }
 
     private init(descriptor: Int32?, absence: StoreError?) {
