@@ -109,6 +109,7 @@ package actor CredentialKeeper {
     /// Watches the source, renews ahead of expiry and ends waits that have lasted too long, until the
     /// task is cancelled.
     package func run() async {
+        await journal.begin()
         while !Task.isCancelled {
             expireWaiters()
             takeOff()
@@ -157,11 +158,17 @@ package actor CredentialKeeper {
 
     private func look() async {
         let asked = waiterCount
-        if case .changed(let supply) = await source.look() {
-            forgetTrouble()
-            apply(supply)
-        }
+        let look = await source.look()
         lookedFor = asked
+        guard case .changed(let supply) = look else { return }
+        forgetTrouble()
+        apply(supply)
+        settle()
+        switch supply.obstacle {
+        case .unavailable(let reason): await journal.failed(.unavailable(reason: reason))
+        case nil, .nothingNewer: await journal.mended()
+        case .loginNeeded, .transient, .misconfigured, .denied: break
+        }
     }
 
     /// Those whom only something new can answer; others wait for a person.

@@ -26,11 +26,30 @@ actor RenewalJournal {
         self.surroundings = surroundings
     }
 
+    /// A proxy that starts knows of no failure yet, whatever the one before it saw.
+    func begin() async {
+        guard let document = await surroundings.store.note(Self.name(id)),
+            let old = Note(document)
+        else { return }
+        note = Note(renewedAt: old.renewedAt)
+        if note != old { await write() }
+    }
+
     func renewed(after trouble: Bool) async {
         if trouble {
             surroundings.log.info("credential is renewed again", ("credential", .text(id.name)))
         }
         note = Note(renewedAt: surroundings.time.wallTime())
+        await write()
+    }
+
+    /// Somebody else has done what we could not: logged in, or put a file right.
+    func mended() async {
+        guard note.failure != nil else { return }
+        surroundings.log.info("credential is usable again", ("credential", .text(id.name)))
+        note.failingSince = nil
+        note.failure = nil
+        note.failedAt = nil
         await write()
     }
 

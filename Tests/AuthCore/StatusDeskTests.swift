@@ -1,4 +1,5 @@
 import Bytes
+import Crossing
 import Glibc
 import Support
 import Testing
@@ -51,6 +52,49 @@ import Vocabulary
         status = await self.status(ground)
         #expect(status.state == .loginRequired)
         #expect(status.detail?.contains(ground.record) == true)
+    }
+
+    @Test func `forgets a failure that somebody else has mended`() async throws {
+        let (messages, log) = try Ground.logFile()
+        let ground = try Ground(ScriptedFetcher([.error("invalid_grant")]), log: log)
+        try await ground.save(secondsLeft: -1)
+        let keeper = ground.keeper()
+        await #expect(throws: Refusal.self) { try await keeper.text() }
+        try await eventually("it is noted") { await status(ground).failingSince != nil }
+        #expect(await status(ground).lastError == "login required (invalid_grant)")
+        try await ground.save("AT2")
+        #expect(try await keeper.text() == "AT2")
+        try await eventually("it is forgotten") { await status(ground).failingSince == nil }
+        #expect(try messages().contains("credential is usable again"))
+    }
+
+    @Test func `forgets with a new start what the last one saw`() async throws {
+        let ground = try Ground(ScriptedFetcher([.page(503)]))
+        try await ground.save(secondsLeft: -1)
+        let keeper = ground.keeper()
+        await #expect(throws: Refusal.self) { try await keeper.text() }
+        try await eventually("it is noted") { await status(ground).failingSince != nil }
+        // A command beside it changes nothing.
+        await #expect(throws: Refusal.self) { try await ground.keeper().text() }
+        #expect(await status(ground).failingSince != nil)
+        try await ground.save("AT2")
+        let running = Task { await ground.keeper().run() }
+        defer { running.cancel() }
+        try await eventually("it is forgotten") { await status(ground).failingSince == nil }
+    }
+
+    @Test func `of a token file that is missing is logged once`() async throws {
+        let (messages, log) = try Ground.logFile()
+        let ground = try Ground(log: log)
+        let path = ground.directory.path("token")
+        let keeper = ground.keeper(FixedSource(.file(path: path), in: ground.surroundings))
+        for _ in 0..<3 { await #expect(throws: Refusal.self) { try await keeper.text() } }
+        #expect(try messages().components(separatedBy: path).count == 2)
+        try ground.directory.write("token", to: "token")
+        #expect(try await keeper.text() == "token")
+        try await eventually("that is logged too") {
+            try messages().contains("credential is usable again")
+        }
     }
 
     @Test func `of a static token says whether there is one`() async throws {
