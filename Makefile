@@ -76,7 +76,7 @@ clean:
 toolchain:
 	@command -v swift >/dev/null || { \
 	    echo 'make: error: there is no swift here'; \
-	    echo 'make: hint: https://www.swift.org/install has toolchains; 6.3 or newer is needed'; \
+	    echo 'make: hint: https://www.swift.org/install has toolchains; 6.2 or newer is needed'; \
 	    exit 1; \
 	}
 	@swift build --version >/dev/null 2>&1 || .ci/install $(TOOLCHAIN_PACKAGES)
