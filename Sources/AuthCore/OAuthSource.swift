@@ -123,7 +123,12 @@ actor OAuthSource: CredentialSource {
     }
 
     private func token(of login: Login) -> Token? {
-        let now = surroundings.time.bootTime()
+        token(of: login, at: surroundings.time.bootTime())
+    }
+
+    /// - Parameter now: read once by whoever compares the result with it; what expires this instant
+    ///   would seem usable at an earlier one.
+    private func token(of login: Login, at now: BootTime) -> Token? {
         guard let arrival, arrival.token == login.accessToken else {
             return login.token(wallMilliseconds: surroundings.time.wallMilliseconds(), boot: now)
         }
@@ -191,9 +196,9 @@ actor OAuthSource: CredentialSource {
     /// Whether somebody else has renewed it already, and not so long ago that it is due again.
     private func isGood(_ login: Login, rejected: SecretBytes?, isUrgent: Bool) -> Bool {
         let now = surroundings.time.bootTime()
-        guard let token = token(of: login), token.secret != rejected, token.isUsable(at: now) else {
-            return false
-        }
+        guard let token = token(of: login, at: now), token.secret != rejected,
+            token.isUsable(at: now)
+        else { return false }
         guard !isUrgent else { return true }
         let due = RefreshAhead.due(
             token, configuredSeconds: settings.refreshLeadSeconds, chance: 0)
