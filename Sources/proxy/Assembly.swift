@@ -66,7 +66,7 @@ final class RunningProxy: Sendable {
         let group: WorkerGroup
         do {
             group = try WorkerGroup(
-                count: settings.workers, settings: WorkerSettings(settings),
+                count: settings.workers, settings: WorkerSettings(settings, person: person),
                 table: settings.routes, credentials: settings.credentials.count,
                 listeners: sockets.map { socket in
                     (socket, settings.access.makeGuard(port: socket.port, secret: secret))
@@ -178,7 +178,7 @@ extension AccessSettings {
 }
 
 extension WorkerSettings {
-    fileprivate init(_ settings: Settings) {
+    fileprivate init(_ settings: Settings, person: PersonPresence) {
         self.init()
         headBytesMax = settings.limits.headBytes
         fieldsMax = settings.limits.fields
@@ -193,18 +193,28 @@ extension WorkerSettings {
         response = settings.timeouts.responseHead ?? 0
         upstreamIdle = settings.timeouts.upstreamIdle
         upstreamAge = settings.timeouts.upstreamAge
-        // The control plane answers first; this is for one that does not.
-        credentialWait = settings.longestLoginWait + 30_000
+        // A token endpoint may be silent for longer than a client should hang: the refresh goes on, the
+        // request is told to come again. Waits for a person are ended by the control plane itself.
+        credentialWait = settings.longestLoginWait(person) + Self.renewalWait
         acceptsWhileDraining = settings.shutdown.keepsAccepting
         logsRequests = settings.log.access
     }
 }
 
+extension WorkerSettings {
+    /// Milliseconds.
+    private static let renewalWait: UInt64 = 30_000
+}
+
 extension Settings {
-    /// For how long a request may wait for a person.
-    fileprivate var longestLoginWait: UInt64 {
-        credentials.map { credential in
-            if case .oauth(let oauth) = credential.kind { oauth.loginWaitMilliseconds } else { 0 }
+    /// For how long a request may wait for a person; not at all where there is none.
+    fileprivate func longestLoginWait(_ person: PersonPresence) -> UInt64 {
+        guard case .present = person else { return 0 }
+        return credentials.map { credential in
+            guard case .oauth(let oauth) = credential.kind, oauth.login == .onDemand else {
+                return 0
+            }
+            return oauth.loginWaitMilliseconds
         }.max() ?? 0
     }
 }
