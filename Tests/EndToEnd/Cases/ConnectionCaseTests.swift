@@ -34,6 +34,31 @@ import Testing
         #expect(upstream.requests.count == 20)
     }
 
+    @Test func `two hundred requests at the moment of the idle close all succeed (C060)`() throws {
+        // The upstream's patience and the client's pace are the same, so that closes and requests
+        // cross on the wire again and again.
+        let pace = Duration.milliseconds(20)
+        let upstream = try FakeUpstream { connection in
+            while true {
+                do {
+                    guard try connection.stream.fill(within: pace) else { return }
+                } catch Failure.deadline {
+                    return
+                }
+                let request = try connection.expectRequest()
+                try connection.respond(.ok(Octets(request.path)), to: request)
+            }
+        }
+        let setup = try DirectSetup(to: upstream)
+        let client = try setup.proxy.connect()
+        for round in 0..<200 {
+            let response = try client.exchange("GET", "/\(round)")
+            #expect(response.status == 200, "round \(round): \(response)")
+            pause(pace)
+        }
+        #expect(upstream.connectionCount > 1, "closes happened")
+    }
+
     @Test func `connections that the upstream closed while idle are not used`() throws {
         let closed = SharedValue(0)
         let upstream = try FakeUpstream { connection in
@@ -119,6 +144,25 @@ import Testing
                 #expect(response.body == Octets("\(round)/\(number)"))
             }
         }
+    }
+
+    @Test func `clients that send no head, or too slowly, are let go`() throws {
+        let upstream = try FakeUpstream { _ in .ok() }
+        let setup = try DirectSetup(
+            to: upstream, settings: ["timeouts: { client_head: 1s, client_idle: 1s }"])
+        let silent = try setup.proxy.connect()
+        let slow = try setup.proxy.connect()
+        let idle = try setup.proxy.connect()
+        #expect(try idle.exchange().status == 200)
+        // One byte now and then does not buy more time.
+        let head = Octets(slow.request().bytes.prefix(12))
+        do {
+            try slow.stream.writeByteByByte(head, pausing: .milliseconds(250))
+        } catch Failure.reset {}
+        for client in [silent, slow, idle] {
+            #expect(try client.stream.readToEnd(within: .seconds(5)).count < 1000)
+        }
+        #expect(upstream.requests.count == 1)
     }
 
     @Test func `Connection: close of either side is honoured`() throws {

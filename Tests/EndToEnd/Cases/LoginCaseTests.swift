@@ -97,6 +97,22 @@ import Testing
         #expect(setup.server.refreshRequests.count == 1)
     }
 
+    @Test(arguments: 0..<2)
+    func `fifty tokens in a row are refreshed and printed, and nothing else happens`(
+        lane: Int
+    ) throws {
+        // Found so: one in two hundred took an expired token for good when the clock ticked, one in
+        // three hundred crashed on its way out.
+        let setup = try LoginSetup()
+        for round in 0..<50 {
+            try setup.importLogin(expiresIn: -10)
+            let result = try setup.home.run(["token"])
+            #expect(result.status == 0, "round \(round): \(result)")
+            #expect(result.error.isEmpty, "round \(round): \(result)")
+        }
+        #expect(setup.server.refreshRequests.count == 50)
+    }
+
     @Test func `token is refused where the configuration forbids it`() throws {
         let setup = try LoginSetup(credential: ["export: false"])
         let login = try setup.importLogin()

@@ -22,8 +22,9 @@ import Testing
     @Test func `an expired token is not sent while the token endpoint is down (C044)`() throws {
         let setup = try LoginSetup()
         try setup.importLogin(expiresIn: -600)
-        let proxy = try setup.home.serve()
+        // Before the start, which begins a refresh by itself.
         setup.server.goDown()
+        let proxy = try setup.home.serve()
         let response = try proxy.exchange("GET", "/v1/me")
         #expect(response.isOurs(503, "token_endpoint_unreachable"), "\(response)")
         #expect(response.has("Retry-After"))

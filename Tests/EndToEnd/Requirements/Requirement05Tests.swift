@@ -142,6 +142,24 @@ struct NamedFault: Sendable, CustomTestStringConvertible {
         #expect(setup.api.connectionCount == 0)
     }
 
+    @Test func `a silent token endpoint is waited for longer than a client waits (C099)`() throws {
+        let setup = try LoginSetup()
+        try setup.importLogin(expiresIn: -10)
+        setup.server.failAlways(.silence)
+        let proxy = try setup.home.serve()
+        let (impatient, patient) = (try proxy.connect(), try proxy.connect())
+        for client in [impatient, patient] { try client.send(client.request()) }
+        try waited(for: "the refresh") { setup.server.refreshRequests.isEmpty ? nil : () }
+        let start = ContinuousClock.now
+        #expect(try impatient.stream.isQuiet(for: .seconds(2)))
+        impatient.stream.reset()
+        let response = try patient.stream.readResponse(within: .seconds(40))
+        #expect(response.isOurs(503, "credential_timeout"), "\(response)")
+        #expect(response.has("Retry-After"))
+        #expect(ContinuousClock.now - start > .seconds(20))
+        #expect(setup.server.refreshRequests.count == 1, "the refresh goes on")
+    }
+
     @Test func `a redirect of the token endpoint is not followed`() throws {
         let thief = try FakeUpstream { _ in .json("{\"access_token\":\"stolen\"}") }
         let setup = try LoginSetup()
