@@ -80,7 +80,8 @@ package struct StatusDesk: Sendable {
         case .oauth(let oauth): status = await login(settings.id, oauth)
         case .fixed(let source):
             let kind: CredentialStatus.Kind = if case .file = source { .file } else { .environment }
-            status = await fixed(settings.id, kind, source)
+            // It was looked at just now; what a note says of earlier is no longer true.
+            return await fixed(settings.id, kind, source)
         case .command:
             // Running it could cost a person's attention.
             status = CredentialStatus(id: settings.id, kind: .command, state: .renewable)

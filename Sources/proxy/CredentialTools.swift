@@ -34,12 +34,12 @@ struct CredentialTools: Sendable {
             secretVariables: settings.secretVariables, loginCommand: loginCommand)
     }
 
-    /// For commands: nothing is logged but what goes wrong on the side.
+    /// For commands: they say themselves what goes wrong.
     init(
         _ settings: Settings, for arguments: SettingsArguments, in world: World
     ) throws(CommandFailure) {
         try self.init(
-            settings, log: Log(level: .warning, format: .text),
+            settings, log: Log(level: .error, format: .text),
             loginCommand: { arguments.loginCommand($0, in: settings) }, in: world)
     }
 

@@ -1,3 +1,5 @@
+// What logins are tested on: a scripted provider, a store of its own and a clock that stands still.
+
 import Bytes
 import Crossing
 import OAuth

@@ -180,10 +180,10 @@ import Testing
         for round in 0..<50 {
             // The access token is refused, so that the first request causes a refresh.
             setup.server.revokeAccessTokens()
+            let before = setup.server.refreshRequests.count
             let proxy = try setup.home.serve()
             let client = try proxy.connect()
             try client.send(client.request())
-            let before = setup.server.refreshRequests.count
             // From before the token request to after the save; the exact moment is chance.
             try waited(for: "the refresh") {
                 setup.server.refreshRequests.count > before ? () : nil
