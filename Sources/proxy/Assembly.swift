@@ -20,16 +20,18 @@ final class RunningProxy: Sendable {
     let ports: [UInt16]
     private let group: WorkerGroup
     private let sockets: [ListenSocket]
+    private let keepsAccepting: Bool
     private let tools: CredentialTools
     private let messages: AsyncStream<ToControl>.Continuation
     private let control: Task<Void, Never>
 
     private init(
-        group: WorkerGroup, sockets: [ListenSocket], tools: CredentialTools,
+        group: WorkerGroup, sockets: [ListenSocket], keepsAccepting: Bool, tools: CredentialTools,
         messages: AsyncStream<ToControl>.Continuation, control: Task<Void, Never>
     ) {
         self.group = group
         self.sockets = sockets
+        self.keepsAccepting = keepsAccepting
         self.tools = tools
         self.messages = messages
         self.control = control
@@ -89,13 +91,16 @@ final class RunningProxy: Sendable {
         let mailboxes = group.mailboxes
         let control = Task { await plane.run(messages: stream, workers: mailboxes) }
         return RunningProxy(
-            group: group, sockets: sockets, tools: tools, messages: messages, control: control)
+            group: group, sockets: sockets, keepsAccepting: settings.shutdown.keepsAccepting,
+            tools: tools, messages: messages, control: control)
     }
 
     /// Finishes what runs, at most for so long; then saves what the auth core still holds.
     func drain(graceMilliseconds: UInt64) async {
         let deadline = SystemTime.bootTime().advanced(byMilliseconds: graceMilliseconds)
         group.post(.drain(until: deadline))
+        // A socket that is still open here would let new clients in to wait for nobody.
+        if !keepsAccepting { closeSockets() }
         let group = group
         await withCheckedContinuation { done in
             startThread {
@@ -103,10 +108,14 @@ final class RunningProxy: Sendable {
                 done.resume()
             }
         }
-        for socket in sockets { socket.close() }
+        if keepsAccepting { closeSockets() }
         messages.finish()
         await control.value
         tools.stop()
+    }
+
+    private func closeSockets() {
+        for socket in sockets { socket.close() }
     }
 }
 
