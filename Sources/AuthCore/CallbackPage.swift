@@ -43,8 +43,8 @@ struct CallbackPage: Sendable {
         let body = """
             <!doctype html>
             <html lang="en">
-            <head><meta charset="utf-8"><title>\(Self.escaped(title)) - Credential Proxy</title></head>
-            <body><h1>\(Self.escaped(title))</h1><p>\(Self.escaped(text))</p></body>
+            <head><meta charset="utf-8"><title>\(HTMLText.escaped(title)) - Credential Proxy</title></head>
+            <body><h1>\(HTMLText.escaped(title))</h1><p>\(HTMLText.escaped(text))</p></body>
             </html>
 
             """
@@ -61,19 +61,4 @@ struct CallbackPage: Sendable {
         ServerField("Referrer-Policy", "no-referrer"),
         ServerField("X-Content-Type-Options", "nosniff"),
     ]
-
-    private static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for character in text.unicodeScalars {
-            switch character {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(character)
-            }
-        }
-        return escaped
-    }
 }

@@ -12,15 +12,15 @@ enum ConsentPage {
     static func reply(
         client: String, person: String, scopes: [String], ticket: String, returnOrigin: String
     ) -> ServerResponse {
-        let list = scopes.map { "<li><code>\(escape($0))</code></li>" }.joined()
+        let list = scopes.map { "<li><code>\(HTMLText.escaped($0))</code></li>" }.joined()
         return page(
             200, title: "Allow access?",
             """
-            <h1>Allow <strong>\(escape(client))</strong> to act for you?</h1>
-            <p>You are signed in as <strong>\(escape(person))</strong>. It asks for:</p>
+            <h1>Allow <strong>\(HTMLText.escaped(client))</strong> to act for you?</h1>
+            <p>You are signed in as <strong>\(HTMLText.escaped(person))</strong>. It asks for:</p>
             <ul>\(list)</ul>
             <form method="post" action="/authorize">
-            <input type="hidden" name="ticket" value="\(escape(ticket))">
+            <input type="hidden" name="ticket" value="\(HTMLText.escaped(ticket))">
             <button name="decision" value="allow" class="allow">Allow</button>
             <button name="decision" value="deny">Deny</button>
             </form>
@@ -33,7 +33,7 @@ enum ConsentPage {
     static func refusal(_ reason: String) -> ServerResponse {
         page(
             400, title: "Not a login",
-            "<h1>This is not a login that we can serve</h1><p>\(escape(reason))</p>",
+            "<h1>This is not a login that we can serve</h1><p>\(HTMLText.escaped(reason))</p>",
             formTarget: "'none'")
     }
 
@@ -51,7 +51,7 @@ enum ConsentPage {
                 <html lang="en"><head><meta charset="utf-8">
                 <meta name="viewport" content="width=device-width, initial-scale=1">
                 <meta name="color-scheme" content="light dark">
-                <title>\(escape(title))</title><style>\(style)</style></head>
+                <title>\(HTMLText.escaped(title))</title><style>\(style)</style></head>
                 <body><main>\(content)</main></body></html>
 
                 """,
@@ -81,20 +81,4 @@ enum ConsentPage {
         button:focus-visible{outline:3px solid light-dark(#1558d6,#8ab4f8);outline-offset:2px}
         .small{font-size:.85rem;opacity:.75;margin:0}
         """
-
-    /// For text and for attributes in double quotes.
-    static func escape(_ text: String) -> String {
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
-    }
 }
