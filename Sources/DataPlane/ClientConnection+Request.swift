@@ -45,7 +45,7 @@ extension ClientConnection {
         case .forward(let withCredential): if !withCredential { slot = nil }
         }
         record.write(
-            worker.requestHead, target, bytes, framing: framing, route: index,
+            worker.requestHead, target, bytes, framing: framing, installed: installed,
             upstream: route.upstream, plan: plan, credential: slot,
             block: worker.blocks.take())
         if worker.settings.logsRequests { record.note(path: target.pathAlone(bytes)) }
@@ -97,10 +97,17 @@ extension ClientConnection {
     // MARK: Getting a connection
 
     private func connect(mayReuse: Bool) {
-        if mayReuse, let connection = worker.lease(record.upstream, record.method.isIdempotent) {
+        guard let table = record.installed else {
+            preconditionFailure("only a routed request is connected")
+        }
+        if mayReuse,
+            let connection = worker.lease(record.upstream, of: table, record.method.isIdempotent)
+        {
             return connected(connection, isReused: true)
         }
-        guard worker.dial(record.upstream, for: self) else { return answer(.tooManyWaiting) }
+        guard worker.dial(record.upstream, of: table, for: self) else {
+            return answer(.tooManyWaiting)
+        }
     }
 
     func connected(_ connection: UpstreamConnection, isReused: Bool) {

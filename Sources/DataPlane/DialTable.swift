@@ -9,7 +9,8 @@ struct DialTable {
         // SAFETY: a client forgets its dial before it closes.
         var client: Unmanaged<ClientConnection>?
         var upstream: Int
-        var epoch: Int
+        /// The table that names the upstream; another may be installed by the time of the answer.
+        var installed: InstalledTable
     }
 
     private var dials: [Dial?] = []
@@ -18,7 +19,7 @@ struct DialTable {
     private(set) var count = 0
 
     mutating func add(
-        _ client: ClientConnection, upstream: Int, epoch: Int
+        _ client: ClientConnection, upstream: Int, installed: InstalledTable
     ) -> (slot: Int, turn: UInt32) {
         let slot: Int
         if let last = free.popLast() {
@@ -32,7 +33,7 @@ struct DialTable {
         count += 1
         // SAFETY: see `Dial`.
         let client = Unmanaged.passUnretained(client)
-        dials[slot] = Dial(client: client, upstream: upstream, epoch: epoch)
+        dials[slot] = Dial(client: client, upstream: upstream, installed: installed)
         return (slot, turns[slot])
     }
 

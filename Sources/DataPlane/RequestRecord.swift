@@ -20,7 +20,8 @@ struct RequestRecord: ~Copyable {
     private(set) var expectsContinue = false
     /// How the body goes upstream.
     private(set) var framing = BodyFraming.none
-    private(set) var route = -1
+    /// The table that its route came from, which it keeps to: a number in it means nothing in another.
+    private(set) var installed: InstalledTable?
     private(set) var upstream = -1
     private(set) var plan: HeaderPlan?
     /// Nil where none is injected.
@@ -52,12 +53,12 @@ struct RequestRecord: ~Copyable {
     /// Writes the upstream head into a block from the pool.
     mutating func write(
         _ head: borrowing MessageHead, _ target: RequestTarget, _ source: UnsafeRawBufferPointer,
-        framing: BodyFraming, route: Int, upstream: Int, plan: HeaderPlan,
+        framing: BodyFraming, installed: InstalledTable, upstream: Int, plan: HeaderPlan,
         credential: CredentialSlot?, block: consuming ByteBuffer
     ) {
         bytes = block
         self.framing = framing
-        self.route = route
+        self.installed = installed
         self.upstream = upstream
         self.plan = plan
         self.credential = credential
@@ -101,7 +102,7 @@ struct RequestRecord: ~Copyable {
         persists = false
         expectsContinue = false
         framing = .none
-        route = -1
+        installed = nil
         upstream = -1
         plan = nil
         credential = nil

@@ -55,6 +55,4 @@ struct UpstreamPool {
             $0.toOpaque() == Unmanaged.passUnretained(connection).toOpaque()
         }
     }
-
-    var idleCount: Int { idle.reduce(0) { $0 + $1.count } }
 }

@@ -202,18 +202,24 @@ final class Worker {
 
     // MARK: Connections to upstreams
 
-    func lease(_ upstream: Int, _ isIdempotent: Bool) -> UpstreamConnection? {
-        pool.lease(upstream, isIdempotent: isIdempotent, now: loop.now)
+    /// An idle connection; those of the pool belong to the installed table.
+    func lease(
+        _ upstream: Int, of table: InstalledTable, _ isIdempotent: Bool
+    ) -> UpstreamConnection? {
+        guard table === installed else { return nil }
+        return pool.lease(upstream, isIdempotent: isIdempotent, now: loop.now)
     }
 
     /// Asks for a new connection; false when too many are asked for already.
-    func dial(_ upstream: Int, for client: ClientConnection) -> Bool {
+    func dial(
+        _ upstream: Int, of table: InstalledTable, for client: ClientConnection
+    ) -> Bool {
         guard dials.count < settings.dialsMax else { return false }
-        let (slot, turn) = dials.add(client, upstream: upstream, epoch: installed.epoch)
+        let (slot, turn) = dials.add(client, upstream: upstream, installed: table)
         client.dialSlot = slot
         toControl(
             .dial(
-                installed.table.upstreams[upstream].origin,
+                table.table.upstreams[upstream].origin,
                 Ticket(worker: number, slot: UInt32(slot), turn: turn)))
         return true
     }
@@ -231,7 +237,10 @@ final class Worker {
             return
         case .success(let socket): descriptor = socket
         }
-        let connection = UpstreamConnection(self, upstream: dial.upstream, epoch: dial.epoch)
+        let upstream = dial.installed.table.upstreams[dial.upstream]
+        let isCurrent = dial.installed === installed
+        let connection = UpstreamConnection(
+            self, upstream: dial.upstream, epoch: dial.installed.epoch)
         do throws(ReactorError) {
             try connection.open(descriptor: descriptor)
         } catch {
@@ -239,16 +248,13 @@ final class Worker {
             client?.connectFailed(.dial(.other(error.reason)))
             return
         }
-        guard dial.epoch == installed.epoch,
-            installed.table.upstreams[dial.upstream].origin.scheme == .https
-        else {
+        guard upstream.origin.scheme == .https else {
             return connectionReady(connection, for: client)
         }
-        let upstream = installed.table.upstreams[dial.upstream]
         do throws(TLSError) {
             let tls = try TLSConnection(
                 client: try trust.context(for: upstream), host: upstream.origin.host,
-                session: sessions[dial.upstream])
+                session: isCurrent ? sessions[dial.upstream] : nil)
             connection.secure(with: tls, for: client)
         } catch {
             connection.close()
@@ -293,7 +299,7 @@ final class Worker {
         }
     }
 
-    /// A line for the request that has ended; many lines are written at once.
+    /// A line for the request that has ended.
     func logRequest(_ record: borrowing RequestRecord) {
         record.writeAccessLine(now: loop.now, into: &accessLines)
         log.writeWhole(accessLines.bytes)
