@@ -41,6 +41,8 @@ final class ClientConnection: ByteStream {
     var inbox = ByteBuffer()
     private var isConsuming = false
     private var isHeadTimed = false
+    /// Whether no request has come through it yet.
+    private var isFresh = true
 
     // The request under way.
     var record = RequestRecord()
@@ -156,6 +158,7 @@ final class ClientConnection: ByteStream {
             return bytes.count
         }
         parser.reset()
+        isFresh = false
         isHeadTimed = false
         disarm()
         let length = worker.requestHead.length
@@ -211,9 +214,12 @@ final class ClientConnection: ByteStream {
         dialSlot = nil
     }
 
-    /// Between requests a connection ends at once when the worker drains.
+    /// Between requests a connection ends at once when the worker drains: but not one whose request
+    /// has come already, unseen yet, nor a fresh one where such are still taken.
     func closeIfIdle() {
-        if phase == .head && inbox.isEmpty && isFlushed { close() }
+        guard phase == .head, inbox.isEmpty, isFlushed else { return }
+        let isWelcome = isFresh && worker.settings.acceptsWhileDraining
+        if !isWelcome, !hasUnreadInput { close() }
     }
 
     override func didClose() { worker.clientClosed(self) }

@@ -212,4 +212,28 @@ import Vocabulary
         plane.group.join()
         #expect(throws: (any Error).self) { try plane.client().exchange() }
     }
+
+    @Test func `serves a connection that had no request yet, where such are taken`() throws {
+        let finish = Gate()
+        let upstream = try FakeUpstream { connection in
+            try connection.serve { request in
+                if request.path == "/slow" { try finish.pass() }
+                return .ok("done")
+            }
+        }
+        var settings = WorkerSettings()
+        settings.acceptsWhileDraining = true
+        let plane = try TestPlane(upstream: upstream.url, settings: settings)
+        let (fresh, used, busy) = (try plane.client(), try plane.client(), try plane.client())
+        #expect(try used.exchange().body == "done")
+        try busy.send(busy.request("GET", "/slow"))
+        try finish.waitForArrivals(1)
+        plane.post(.drain(until: BootTime(milliseconds: .max)))
+        #expect(try used.stream.waitForEnd(within: .seconds(5)) == .closed)
+        let answer = try fresh.exchange()
+        #expect(answer.body == "done")
+        #expect(answer.value("Connection") == "close")
+        finish.open()
+        #expect(try busy.stream.readResponse(to: "GET").body == "done")
+    }
 }
