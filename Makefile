@@ -19,6 +19,8 @@ PACKAGES := pkg-config=pkg-config \
     curl=curl openssl=openssl file:/etc/ssl/certs/ca-certificates.crt=ca-certificates
 TOOLCHAIN_PACKAGES := file:/usr/lib/*/libncurses.so.6=libncurses6 \
     file:/usr/lib/*/libsqlite3.so.0=libsqlite3-0 file:/usr/lib/*/libxml2.so.2=libxml2
+# The scripted person at the browser is a Python program, and so is one of the providers.
+PROVIDERS_PACKAGES := python3=python3 python:ensurepip=python3-venv
 BENCH_PACKAGES := python3=python3 python:ensurepip=python3-venv \
     wrk=wrk go=golang-go
 
@@ -42,6 +44,7 @@ test: packages lint
 
 # The same test bundle; these suites run only when they are asked for, as they install servers.
 test-providers: packages
+	@.ci/install $(PROVIDERS_PACKAGES)
 	swift build $(CHECKED) --build-tests
 	PROVIDERS=1 swift test $(CHECKED) --skip-build --filter ProvidersTests $(TEST)
 
