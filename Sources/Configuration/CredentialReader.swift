@@ -140,7 +140,6 @@ struct CredentialReader {
         "private_key": "use client_secret, or no client authentication",
         "discover": "write the issuer",
         "inject": "the access token is what is sent; leave the key out",
-        "resource": "write it under authorization_params and token_params",
         "dpop": "bearer tokens only; leave the key out",
     ]
 }

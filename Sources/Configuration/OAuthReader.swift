@@ -8,11 +8,13 @@ struct OAuthReader {
     let problems: ProblemList
     let paths: PathResolver
 
-    static let keys = [
-        "issuer", "authorization_endpoint", "token_endpoint", "client_id", "client_secret",
-        "client_authentication", "scopes", "authorization_params", "token_params", "redirect_uri",
-        "login", "login_wait", "refresh_before", "assumed_lifetime",
-    ]
+    static let keys =
+        [
+            "issuer", "authorization_endpoint", "token_endpoint", "client_id", "client_secret",
+            "client_authentication", "scopes", "authorization_params", "token_params",
+            "redirect_uri",
+            "login", "login_wait", "refresh_before", "assumed_lifetime",
+        ] + AuthorizationReader.keys
 
     func settings() -> OAuthSettings? {
         let endpoints = endpoints()
@@ -34,7 +36,13 @@ struct OAuthReader {
         settings.authorizationParameters = parameters(
             "authorization_params", reserved: Self.reservedInAuthorization)
         settings.tokenParameters = parameters("token_params", reserved: Self.reservedInToken)
-        readRedirect(&settings)
+        let authorization = AuthorizationReader(mapping: mapping, problems: problems)
+        if let callback = authorization.loopback("redirect_uri", example: "/callback") {
+            settings.callbackHost = callback.host
+            settings.callbackPath = callback.path
+            settings.callbackPort = callback.port
+        }
+        authorization.read(&settings, endpoint: checkedEndpoint)
         if let policy = mapping.choice(
             "login",
             [
@@ -216,26 +224,6 @@ struct OAuthReader {
 
     private static let keyForParameter = [
         "scope": "scopes", "client_id": "client_id", "client_secret": "client_secret",
-        "redirect_uri": "redirect_uri",
+        "redirect_uri": "redirect_uri", "response_mode": "response_mode",
     ]
-
-    /// Where the login's answer comes to, as registered with the provider: loopback only
-    /// (RFC 8252 section 7.3), with a port where the provider insists on one.
-    private func readRedirect(_ settings: inout OAuthSettings) {
-        guard let text = mapping.name("redirect_uri") else { return }
-        let hosts = ["127.0.0.1", "localhost"]
-        guard let url = try? WebURL(text.value), url.origin.scheme == .http,
-            hosts.contains(url.origin.host), url.query == nil, url.fragment == nil
-        else {
-            problems.add(
-                text.place,
-                "\(quoted(text.value)) is no address on this machine that a login can come back to",
-                hint: "write http://127.0.0.1/callback, with a port where the provider wants one")
-            return
-        }
-        settings.callbackHost = url.origin.host
-        settings.callbackPath = url.path.isEmpty ? "/" : url.path
-        let hasPort = url.textBeforePath.dropFirst("http://".count).contains(":")
-        settings.callbackPort = hasPort ? url.origin.port : nil
-    }
 }

@@ -106,3 +106,6 @@ struct ValueReader {
         return "\(bytes)B"
     }
 }
+
+/// A duration as the configuration writes it, for flags: `10s`, `1h30m`; nil for anything else.
+package func durationMilliseconds(_ text: String) -> UInt64? { ValueReader.milliseconds(text) }

@@ -26,6 +26,8 @@ package struct AuthorizationRequest: Sendable {
         package var scopes: [String]
         /// Sent once each, in this order, after the parameters of the flow.
         package var extras: [(name: String, value: String)]
+        /// `resource`, the one parameter that may be there more than once (RFC 8707 section 2).
+        package var resources: [String] = []
         /// Whom the request goes to; nil when the endpoints were given by hand without an issuer.
         package var issuer: String?
         /// Whether that server promises `iss` in every answer (RFC 9207 section 3).
@@ -49,8 +51,7 @@ package struct AuthorizationRequest: Sendable {
     /// What an extra parameter may not be called.
     package static let reservedParameters: Set<String> = [
         "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
-        "code_challenge_method", "request", "request_uri", "response_mode", "client_secret",
-        "dpop_jkt",
+        "code_challenge_method", "request", "request_uri", "client_secret", "dpop_jkt",
     ]
 
     package let issuer: String?
@@ -61,8 +62,12 @@ package struct AuthorizationRequest: Sendable {
     /// Present when an ID token is asked for, with the scope `openid`.
     package let nonce: String?
     package let pkce: PKCE
+    /// All parameters that are not in the endpoint's query, for a request that is pushed.
+    package let parameters: [FormParameter]
     /// The whole URL; it carries no secret, but whoever reads it knows the state.
-    package let url: String
+    package private(set) var url: String
+    private let endpoint: String
+    private let clientID: String
 
     /// Fresh state, nonce and verifier on each call.
     package static func fresh(_ wish: Wish) throws(AuthorizationRequestError) -> Self {
@@ -92,25 +97,47 @@ package struct AuthorizationRequest: Sendable {
         if let nonce = self.nonce { parameters.append(("nonce", nonce)) }
         parameters.append(("code_challenge", pkce.challenge))
         parameters.append(("code_challenge_method", PKCE.method))
-        url = try AuthorizationRequest.url(wish.endpoint, parameters + wish.extras, wish.extras)
+        parameters += wish.extras
+        try AuthorizationRequest.check(wish, parameters.map(\.name))
+        parameters += wish.resources.map { ("resource", $0) }
+        self.parameters = parameters.map { FormParameter($0.name, $0.value) }
+        url = AuthorizationRequest.url(wish.endpoint, parameters)
+        endpoint = wish.endpoint
+        clientID = wish.clientID
+    }
+
+    /// The same request by reference, as a server gave it for a pushed one: the browser carries
+    /// nothing else (RFC 9126 section 4).
+    package func pushed(as requestURI: String) -> AuthorizationRequest {
+        var request = self
+        request.url = AuthorizationRequest.url(
+            endpoint, [("client_id", clientID), ("request_uri", requestURI)])
+        return request
+    }
+
+    /// Every name once, the endpoint's own query included, and none that the flow sets by itself.
+    private static func check(
+        _ wish: Wish, _ names: [String]
+    ) throws(AuthorizationRequestError) {
+        guard let parts = try? WebURL(wish.endpoint), parts.fragment == nil else {
+            throw .invalidEndpoint(wish.endpoint)
+        }
+        guard parts.isSecure else { throw .insecureEndpoint(wish.endpoint) }
+        var seen = try namesInQuery(of: parts)
+        let chosen = seen.union(wish.extras.map(\.name)).sorted()
+        for name in chosen where reservedParameters.contains(name) {
+            throw .reservedParameter(name: name)
+        }
+        for name in names + (wish.resources.isEmpty ? [] : ["resource"]) {
+            guard seen.insert(name).inserted else { throw .repeatedParameter(name: name) }
+        }
     }
 
     private static func url(
-        _ endpoint: String, _ parameters: [(name: String, value: String)],
-        _ extras: [(name: String, value: String)]
-    ) throws(AuthorizationRequestError) -> String {
-        guard let parts = try? WebURL(endpoint), parts.fragment == nil else {
-            throw .invalidEndpoint(endpoint)
-        }
-        guard parts.isSecure else { throw .insecureEndpoint(endpoint) }
-        var seen = try namesInQuery(of: parts)
-        for name in seen.union(extras.map(\.name)).sorted() where reservedParameters.contains(name)
-        {
-            throw .reservedParameter(name: name)
-        }
+        _ endpoint: String, _ parameters: [(name: String, value: String)]
+    ) -> String {
         var url = endpoint
         for (name, value) in parameters {
-            guard seen.insert(name).inserted else { throw .repeatedParameter(name: name) }
             let separator = !url.contains("?") ? "?" : url.hasSuffix("?") ? "" : "&"
             url += separator + FormEncoding.encodeForURL(name) + "="
             url += FormEncoding.encodeForURL(value)

@@ -128,6 +128,11 @@ package struct ServerMetadata: Sendable {
     package var scopes: [String]? { texts("scopes_supported") }
     package var grantTypes: [String]? { texts("grant_types_supported") }
 
+    /// RFC 9126 section 5.
+    package var requiresPushedRequests: Bool {
+        document["require_pushed_authorization_requests"]?.asBool ?? false
+    }
+
     /// RFC 9207 section 3.
     package var promisesIssuer: Bool {
         document["authorization_response_iss_parameter_supported"]?.asBool ?? false

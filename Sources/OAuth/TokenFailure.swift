@@ -34,6 +34,7 @@ package struct TokenFailure: Error, Sendable {
         case status
         case unreadableBody
         case missingAccessToken
+        case missingMember(String)
         case unusableAccessToken
         case unsupportedTokenType(String)
         /// No whole answer came.
@@ -49,6 +50,8 @@ package struct TokenFailure: Error, Sendable {
     package let status: Int
     /// The server's words, cleaned, with every secret of the request hidden.
     package let explanation: String?
+    /// Who answered, in words.
+    package var subject = "the token endpoint"
 
     init(_ verdict: Verdict, _ reason: Reason, status: Int, explanation: String? = nil) {
         self.verdict = verdict
@@ -131,16 +134,17 @@ extension TokenFailure: CustomStringConvertible {
     package var description: String {
         let what =
             switch reason {
-            case .code(let code): "the token endpoint answered \"\(code)\""
-            case .status: "the token endpoint answered with status \(status)"
+            case .code(let code): "\(subject) answered \"\(code)\""
+            case .status: "\(subject) answered with status \(status)"
             case .unreadableBody:
-                "the token endpoint answered with status \(status) and no readable body"
-            case .missingAccessToken: "the token endpoint's answer holds no access token"
+                "\(subject) answered with status \(status) and no readable body"
+            case .missingAccessToken: "\(subject)'s answer holds no access token"
+            case .missingMember(let name): "\(subject)'s answer holds no \(name)"
             case .unusableAccessToken:
-                "the token endpoint's access token holds characters that no header may carry"
+                "\(subject)'s access token holds characters that no header may carry"
             case .unsupportedTokenType(let type):
-                "the token endpoint gave a token of the unsupported type \"\(type)\""
-            case .fetch(let error): "the token endpoint gave no answer: \(error)"
+                "\(subject) gave a token of the unsupported type \"\(type)\""
+            case .fetch(let error): "\(subject) gave no answer: \(error)"
             }
         return explanation.map { "\(what): \($0)" } ?? what
     }

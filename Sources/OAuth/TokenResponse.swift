@@ -39,7 +39,7 @@ package struct TokenResponse: Sendable {
     package static func read(
         _ response: InboundResponse, to request: TokenRequest, now: WallTime
     ) throws(TokenFailure) -> TokenResponse {
-        let reader = Reader(response: response, secrets: request.secrets, now: now)
+        let reader = AnswerReader(response: response, secrets: request.secrets, now: now)
         return try TokenResponse(reader.members(), status: response.status)
     }
 
@@ -105,18 +105,18 @@ package struct TokenResponse: Sendable {
     /// A number or a numeric string of seconds.
     private static func lifetime(_ value: JSONValue?, _ oddities: inout [Oddity]) -> Int64? {
         guard let value else { return nil }
-        let seconds: Int64
-        if let number = value.asNumber {
-            seconds = number.truncated
-        } else if let text = value.asRevealedString, let number = numeric(text) {
-            seconds = number
-        } else {
+        guard let seconds = seconds(value) else {
             oddities.append(.expiresInUnreadable)
             return nil
         }
         if seconds <= 0 { oddities.append(.expiresInPast) }
         if seconds > lifetimeSecondsMax { oddities.append(.expiresInTooLong) }
         return min(max(seconds, 0), lifetimeSecondsMax)
+    }
+
+    /// A number or a numeric string.
+    static func seconds(_ value: JSONValue) -> Int64? {
+        value.asNumber?.truncated ?? value.asRevealedString.flatMap(numeric)
     }
 
     private static func numeric(_ text: String) -> Int64? {
@@ -144,7 +144,7 @@ package struct TokenResponse: Sendable {
 }
 
 /// From a response to the members of a success, or to a failure.
-private struct Reader {
+struct AnswerReader {
     let response: InboundResponse
     let secrets: [SecretBytes]
     let now: WallTime

@@ -31,6 +31,10 @@ package struct Login: Sendable {
     package var idToken: SecretBytes?
     /// The scope that was granted, as the provider wrote it.
     package var scope: String?
+    /// The scope that was asked for, where the login knows.
+    package var requestedScope: String?
+    /// Who the provider was told would log in; sent again with the next login.
+    package var loginHint: String?
     package var rejection: Rejection?
     /// Members of the token response that nobody here understands (RFC 6749 section 5.1).
     package var extras: JSONObject
@@ -48,6 +52,8 @@ package struct Login: Sendable {
         refreshToken = nil
         idToken = nil
         scope = nil
+        requestedScope = nil
+        loginHint = nil
         rejection = nil
         extras = JSONObject()
         unknown = JSONObject()
@@ -68,6 +74,8 @@ extension Login {
         case expiresAt = "expires_at"
         case refreshToken = "refresh_token"
         case idToken = "id_token"
+        case requestedScope = "requested_scope"
+        case loginHint = "login_hint"
     }
 
     /// Reads a record; `path` is for the error only.
@@ -123,6 +131,8 @@ extension Login {
         refreshToken = try take(.refreshToken, as: secret)
         idToken = try take(.idToken, as: secret)
         scope = try take(.scope, as: text)
+        requestedScope = try take(.requestedScope, as: text)
+        loginHint = try take(.loginHint, as: text)
         rejection = try take(.rejected, as: { Rejection($0) })
         extras = try take(.extras, as: { $0.asObject }) ?? JSONObject()
         unknown = record
@@ -143,6 +153,8 @@ extension Login {
         put(.refreshToken, refreshToken.map { .secret($0) })
         put(.idToken, idToken.map { .secret($0) })
         put(.scope, scope.map { .string($0) })
+        put(.requestedScope, requestedScope.map { .string($0) })
+        put(.loginHint, loginHint.map { .string($0) })
         put(.rejected, rejection?.document)
         if !extras.members.isEmpty { put(.extras, .object(extras)) }
         for member in unknown.members where record[member.name] == nil {

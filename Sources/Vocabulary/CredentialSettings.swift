@@ -73,12 +73,25 @@ package struct OAuthSettings: Sendable {
         case manual
     }
 
+    /// What a refresh says of scopes (RFC 6749 section 6).
+    package enum RefreshScope: Hashable, Sendable {
+        /// Nothing: the server keeps to what it granted.
+        case none
+        /// What was granted last, for servers that want to be told.
+        case granted
+        case list([String])
+    }
+
     package var endpoints: Endpoints
+    /// Further endpoints that the configuration names, by their names in metadata; these win.
+    package var endpointsByHand: [String: String]
     package var clientID: String
     package var clientSecret: SecretSource?
     /// Nil: chosen from the metadata, `none` without a secret.
     package var clientAuthentication: ClientAuthentication?
     package var scopes: [String]
+    package var authorization: AuthorizationSettings
+    package var refreshScope: RefreshScope
     /// Sent with authorization requests, each once; reserved names were refused at load.
     package var authorizationParameters: [(name: String, value: String)]
     /// Sent with token requests, refreshes included.
@@ -88,6 +101,8 @@ package struct OAuthSettings: Sendable {
     package var callbackPath: String
     /// "127.0.0.1" or "localhost", as registered with the provider.
     package var callbackHost: String
+    /// Where the provider sends the browser after a log-out, where one is registered.
+    package var afterLogout: LoopbackAddress?
     package var login: LoginPolicy
     /// How long a parked request waits for a person.
     package var loginWaitMilliseconds: UInt64
@@ -99,15 +114,19 @@ package struct OAuthSettings: Sendable {
 
     package init(endpoints: Endpoints, clientID: String) {
         self.endpoints = endpoints
+        endpointsByHand = [:]
         self.clientID = clientID
         clientSecret = nil
         clientAuthentication = nil
         scopes = []
+        authorization = AuthorizationSettings()
+        refreshScope = .none
         authorizationParameters = []
         tokenParameters = []
         callbackPort = nil
         callbackPath = "/callback"
         callbackHost = "127.0.0.1"
+        afterLogout = nil
         login = .onDemand
         loginWaitMilliseconds = 120_000
         refreshLeadSeconds = nil

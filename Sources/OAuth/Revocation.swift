@@ -1,0 +1,73 @@
+// Token revocation (RFC 7009): the request, and what its answer means for a token that is to die. A
+// server that does not know the token has nothing left to revoke, which is success.
+
+package import Bytes
+package import Vocabulary
+
+/// One token at a revocation endpoint.
+package enum Revocation {
+    /// `token_type_hint` (section 2.1).
+    package enum Kind: String, Sendable {
+        case refreshToken = "refresh_token"
+        case accessToken = "access_token"
+    }
+
+    package enum Outcome: Sendable {
+        case revoked
+        /// The server does not revoke tokens of this kind (section 2.2.1).
+        case unsupported
+        /// The token still exists; the server is to be asked again.
+        case later(retryAfterSeconds: Int64?, TokenFailure)
+        case failed(TokenFailure)
+    }
+
+    private static let timeoutMilliseconds: UInt64 = 15_000
+
+    package static func outbound(
+        _ token: SecretBytes, _ kind: Kind, at endpoint: String, client: ClientAuthentication
+    ) -> OutboundRequest {
+        let parameters = [
+            FormParameter("token", token), FormParameter("token_type_hint", kind.rawValue),
+        ]
+        return OutboundRequest(
+            .post, endpoint,
+            fields: [
+                .init("Content-Type", "application/x-www-form-urlencoded"),
+                .init("Accept", "application/json"),
+            ] + client.fields,
+            body: FormEncoding.encode(parameters + client.parameters),
+            timeoutMilliseconds: timeoutMilliseconds)
+    }
+
+    /// - Parameters:
+    ///   - token: the one that was sent, which no message may repeat.
+    ///   - now: the local time, for a Retry-After that names a date.
+    package static func read(
+        _ response: InboundResponse, token: SecretBytes, client: ClientAuthentication, now: WallTime
+    ) -> Outcome {
+        // The body of a success means nothing (section 2.2).
+        if (200..<300).contains(response.status) { return .revoked }
+        let reader = AnswerReader(
+            response: response, secrets: [token] + client.secrets, now: now)
+        do throws(TokenFailure) {
+            _ = try reader.members()
+            return .revoked
+        } catch {
+            return outcome(of: error)
+        }
+    }
+
+    /// What a failure means, that of the network included.
+    package static func outcome(of failure: TokenFailure) -> Outcome {
+        var failure = failure
+        failure.subject = "the revocation endpoint"
+        switch failure.reason {
+        case .code("unsupported_token_type"): return .unsupported
+        // One large provider says so of a token that is dead already.
+        case .code("invalid_token") where failure.status == 400: return .revoked
+        default: break
+        }
+        guard case .transient(let retryAfter) = failure.verdict else { return .failed(failure) }
+        return .later(retryAfterSeconds: retryAfter, failure)
+    }
+}
