@@ -21,7 +21,7 @@ package enum ServerEvent: Hashable, Sendable {
 
 /// Whose requests are answered, by their Host field or the authority of their target.
 package enum AcceptedHosts: Hashable, Sendable {
-    /// `localhost`, `127.0.0.1` and `[::1]` with the server's port; anything else is told 421. A web
+    /// `localhost`, `127.0.0.1` and `[::1]` with the server's port; anything else is told 400. A web
     /// page whose name was bent to this machine (DNS rebinding) does not get further.
     case loopback
     case any

@@ -238,7 +238,7 @@ final class ServerLoop {
             case .request(let request, let rules):
                 connection.rules = rules
                 guard isWelcome(request) else {
-                    refuse(key, connection, status: 421)
+                    refuse(key, connection, status: 400)
                     continue
                 }
                 start(key, connection, request)

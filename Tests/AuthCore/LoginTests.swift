@@ -79,7 +79,7 @@ import Vocabulary
             let good = try page.success()
             #expect(try page.visit(good, method: "HEAD").status == 405)
             #expect(try page.visit(good, method: "POST").status == 405)
-            #expect(try page.visit(good, fields: [("Host", "evil.example")]).status == 421)
+            #expect(try page.visit(good, fields: [("Host", "evil.example")]).status == 400)
             #expect(
                 try page.visit(good, fields: [("Sec-Purpose", "prefetch;prerender")]).status == 503)
             #expect(try page.visit(good, fields: [("Purpose", "prefetch")]).status == 503)

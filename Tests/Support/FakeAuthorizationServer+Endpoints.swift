@@ -11,6 +11,10 @@ extension FakeAuthorizationServer {
             try connection.respond(authorize(FormText(reading: request.query)), to: request)
         case ("POST", "/token"):
             return try token(request, on: connection)
+        case ("POST", "/par"), ("POST", "/revoke"):
+            return try sessionRequest(request, on: connection)
+        case ("GET", "/end_session"):
+            try connection.respond(endSession(FormText(reading: request.query)), to: request)
         case ("GET", let path) where isMetadata(path):
             try connection.respond(.json(metadata), to: request)
         default:
@@ -36,7 +40,7 @@ extension FakeAuthorizationServer {
             "id_token_signing_alg_values_supported":["RS256"],
             "code_challenge_methods_supported":["S256"],
             "authorization_response_iss_parameter_supported":\(policy.announcesIssuerParameter),
-            "token_endpoint_auth_methods_supported":[\(methods)]}
+            "token_endpoint_auth_methods_supported":[\(methods)]\(sessionMetadata)}
             """
     }
 
@@ -48,7 +52,8 @@ extension FakeAuthorizationServer {
             for name in ["state", "nonce"] {
                 if let value = query[name] { state.grants.noteSecret(value) }
             }
-            guard query["client_id"] == state.policy.clientID, query["response_type"] == "code",
+            guard let query = authorizationParameters(query, &state),
+                query["client_id"] == state.policy.clientID, query["response_type"] == "code",
                 let target = query["redirect_uri"]
             else { return FakeResponse(400, body: "client_id, response_type or redirect_uri") }
 
@@ -81,6 +86,16 @@ extension FakeAuthorizationServer {
             return (fault, state.policy.tokenDelay)
         }
         pause(delay)
+        return try answer(request, on: connection, fault) { fault in
+            grant(request, form, fault)
+        }
+    }
+
+    /// Answers as the fault has it; `grant` makes the true answer.
+    func answer(
+        _ request: HTTPMessage, on connection: FakeConnection, _ fault: TokenFault?,
+        _ grant: (TokenFault?) -> FakeResponse
+    ) throws -> Bool {
         switch fault {
         case .reset:
             connection.stream.reset()
@@ -97,15 +112,15 @@ extension FakeAuthorizationServer {
                     + "{\"access_token\":\"canary-cut")
             return false
         case .lostAnswer:
-            _ = grant(request, form)
+            _ = grant(nil)
             connection.stream.reset()
             return false
         case .drip(let gap):
-            let answer = grant(request, form).octets(to: "POST")
+            let answer = grant(nil).octets(to: "POST")
             try connection.stream.writeByteByByte(answer, pausing: gap)
             return true
         case .formEncoded, .member, nil:
-            try connection.respond(grant(request, form, fault), to: request)
+            try connection.respond(grant(fault), to: request)
             return true
         }
     }
@@ -139,7 +154,7 @@ extension FakeAuthorizationServer {
     }
 
     /// One method and never two (RFC 6749 section 2.3).
-    private func isAuthenticated(
+    func isAuthenticated(
         _ request: HTTPMessage, _ form: FormText, _ policy: Policy
     ) -> Bool {
         let basic = request.values("Authorization")

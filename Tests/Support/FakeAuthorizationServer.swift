@@ -37,6 +37,8 @@ package final class FakeAuthorizationServer: Sendable {
         package var wellKnownPaths: Set<String> = [
             "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration",
         ]
+        /// Pushed requests, revocation, log-outs.
+        package var sessions = SessionPolicy()
         package var authenticationMethods = ["none", "client_secret_basic", "client_secret_post"]
 
         package init() {}
@@ -59,6 +61,7 @@ package final class FakeAuthorizationServer: Sendable {
         var faultForAll: TokenFault?
         var tokenRequests: [TokenRequest] = []
         var authorizations: [FormText] = []
+        var sessions = Sessions()
         var front: FakeUpstream?
     }
 

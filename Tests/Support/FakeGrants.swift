@@ -164,6 +164,17 @@ struct FakeGrants: Sendable {
         }
     }
 
+    /// A refresh token ends its family, an access token only itself (RFC 7009 section 2.1).
+    mutating func revoke(_ name: String) {
+        if let token = refreshTokens[name] { revokeFamily(token.family) }
+        accessTokens[name]?.isRevoked = true
+    }
+
+    func accepts(refreshToken name: String) -> Bool {
+        guard let token = refreshTokens[name] else { return false }
+        return token.spent == nil && !families[token.family].isRevoked
+    }
+
     func accepts(accessToken name: String) -> Bool {
         guard let token = accessTokens[name] else { return false }
         return !token.isRevoked && token.expiry > .now
