@@ -1,8 +1,8 @@
-// One client's connection: it reads requests, one after the other, and performs what Exchange decides for
-// the one under way. Requests that come while one is under way wait, so answers keep their order.
+// One HTTP/1 client's connection: it takes requests off its bytes, one after the other. Requests that come
+// while one is under way wait, so answers keep their order. What becomes of a request is HTTP1Exchange's.
 //
-// What it holds is bounded: a head and a body kept for a replay by their limits, bytes that cannot be
-// taken yet by one read of the socket, and what the client does not read by one read of the upstream.
+// Bytes that cannot be taken yet are bounded by one read of the socket, and what the client does not read by
+// one read of the upstream.
 
 import Bytes
 import Crossing
@@ -11,7 +11,7 @@ import Reactor
 import Routing
 import Vocabulary
 
-/// A client connection and its one exchange at a time.
+/// A client's connection and its one exchange at a time.
 final class ClientConnection: ByteStream {
     enum Phase {
         /// Between requests, or in the middle of a head.
@@ -30,38 +30,15 @@ final class ClientConnection: ByteStream {
     let rules: ListenerRules
     /// Its place in the worker's list of clients.
     var place = 0
-    /// Its dial slot while it waits for a connection.
-    var dialSlot: Int?
 
-    var phase = Phase.head
-    var exchange = Exchange()
-    var parser: HeadParser
-    var reader = BodyReader()
+    private(set) var phase = Phase.head
+    private var parser: HeadParser
     /// Bytes that cannot be taken yet.
-    var inbox = ByteBuffer()
+    private var inbox = ByteBuffer()
     private var isConsuming = false
     private var isHeadTimed = false
-    /// Whether no request has come through it yet.
-    private var isFresh = true
-
-    // The request under way.
-    var record = RequestRecord()
-    var held = HeldBody()
-    /// What HeldBody holds, as counted against the worker's budget.
-    var reserved = 0
-    var parkedAt: UInt64 = 0
-
-    // Its response.
-    var clientFraming = BodyFraming.none
-    var closesAfterResponse = false
-    var isContinued = false
-    /// Whether all of the request has been given to the upstream connection.
-    var isRequestSent = false
-    /// Whether the worker's output buffer holds this response's head.
-    var hasUnsentHead = false
-
-    /// The connection that has the request; it detaches itself before it closes.
-    var upstream: UpstreamConnection?
+    /// Made for the first request.
+    private var http1: HTTP1Exchange?
 
     init(_ worker: Worker, _ rules: ListenerRules) {
         self.worker = worker
@@ -69,8 +46,6 @@ final class ClientConnection: ByteStream {
         parser = HeadParser(limits: worker.settings.requestLimits)
         super.init(on: worker.loop)
     }
-
-    var method: Method { record.method }
 
     /// The connection is accepted.
     func start() {
@@ -146,24 +121,53 @@ final class ClientConnection: ByteStream {
     private func takeHead(_ bytes: UnsafeRawBufferPointer) -> Int {
         do throws(WireError) {
             guard try parser.request(in: bytes, into: &worker.requestHead) == .complete else {
-                if !isHeadTimed {
-                    isHeadTimed = true
-                    arm(.clientHead)
-                }
+                timeHead()
                 return 0
             }
         } catch {
-            record.beginUnreadable()
-            answer(.badRequest(error), closes: true)
+            phase = .answering
+            exchange().refuse(error)
             return bytes.count
         }
         parser.reset()
-        isFresh = false
         isHeadTimed = false
         disarm()
         let length = worker.requestHead.length
-        begin(UnsafeRawBufferPointer(rebasing: bytes[..<length]))
+        // The answer may be there when the call returns, and with it the next phase.
+        phase = .body
+        let exchange = exchange()
+        exchange.begin(UnsafeRawBufferPointer(rebasing: bytes[..<length]))
+        if phase == .body && exchange.isRequestWhole { phase = .answering }
         return length
+    }
+
+    private func timeHead() {
+        guard !isHeadTimed else { return }
+        isHeadTimed = true
+        arm(.clientHead)
+    }
+
+    private func takeBody(_ bytes: UnsafeMutableRawBufferPointer) -> Int {
+        let exchange = exchange()
+        let used = exchange.takeBody(bytes)
+        if phase == .body && exchange.isRequestWhole { phase = .answering }
+        return used
+    }
+
+    private func exchange() -> HTTP1Exchange {
+        if let http1 { return http1 }
+        let exchange = HTTP1Exchange(self)
+        http1 = exchange
+        return exchange
+    }
+
+    /// The response is out, or never will be.
+    func exchangeFinished(closes: Bool) {
+        if closes || isClosing || hasFailedWriting { return linger() }
+        phase = .head
+        arm(.clientIdle)
+        // Within `consume` the loop there goes on by itself.
+        consumeInbox()
     }
 
     // MARK: Ends and failures
@@ -186,39 +190,27 @@ final class ClientConnection: ByteStream {
             hasEnded ? close() : arm(.linger)
             return
         }
-        upstream?.startReading()
+        http1?.upstream?.startReading()
         consumeInbox()
     }
 
     override func deadlinePassed(_ kind: DeadlineKind) {
         switch kind {
-        case .credentialWait: answer(.credentialTimeout)
-        case .expectContinue: sendContinue()
         case .clientHead, .clientIdle, .linger: close()
         default: preconditionFailure("a client connection arms no other deadline")
         }
     }
 
-    /// The client has gone: nothing is done for it any longer. A refresh that it caused goes on.
+    /// The client has gone.
     func abandon() {
-        leaveQueues()
-        upstream?.abandon()
-        upstream = nil
-        close()
-    }
-
-    /// Nobody is to call back for the exchange under way.
-    func leaveQueues() {
-        if exchange.awaitedGeneration != nil { worker.unpark(self) }
-        if let slot = dialSlot { worker.forgetDial(slot) }
-        dialSlot = nil
+        if let http1 { http1.abandon() } else { close() }
     }
 
     /// Between requests a connection ends at once when the worker drains: but not one whose request
     /// has come already, unseen yet, nor a fresh one where such are still taken.
     func closeIfIdle() {
         guard phase == .head, inbox.isEmpty, isFlushed else { return }
-        let isWelcome = isFresh && worker.settings.acceptsWhileDraining
+        let isWelcome = http1 == nil && worker.settings.acceptsWhileDraining
         if !isWelcome, !hasUnreadInput { close() }
     }
 

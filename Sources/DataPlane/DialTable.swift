@@ -7,7 +7,7 @@ import Reactor
 struct DialTable {
     struct Dial {
         // SAFETY: a client forgets its dial before it closes.
-        var client: Unmanaged<ClientConnection>?
+        var client: Unmanaged<ClientExchange>?
         var upstream: Int
         /// The table that names the upstream; another may be installed by the time of the answer.
         var installed: InstalledTable
@@ -19,7 +19,7 @@ struct DialTable {
     private(set) var count = 0
 
     mutating func add(
-        _ client: ClientConnection, upstream: Int, installed: InstalledTable
+        _ client: ClientExchange, upstream: Int, installed: InstalledTable
     ) -> (slot: Int, turn: UInt32) {
         let slot: Int
         if let last = free.popLast() {

@@ -1,5 +1,5 @@
 // The life of one request and its response, as decisions. It is told what happened and answers what to
-// do; it holds no bytes, no connection and no clock. ClientConnection performs what it says.
+// do; it holds no bytes, no connection and no clock. ClientExchange performs what it says.
 //
 // The rules that it keeps: a request is replayed at most once for a rejected credential and re-sent at
 // most once for a dead connection; a request that may have been processed is never sent twice unless

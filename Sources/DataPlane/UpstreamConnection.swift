@@ -24,7 +24,7 @@ final class UpstreamConnection: ByteStream {
     let epoch: Int
     let openedAt: UInt64
     /// Who waits for the response; it detaches itself before it closes.
-    private var client: ClientConnection?
+    private var client: ClientExchange?
     private var phase = Phase.idle
     private var parser: HeadParser
     private var reader = BodyReader()
@@ -48,7 +48,7 @@ final class UpstreamConnection: ByteStream {
     }
 
     /// Makes the connection's TLS handshake; the client is told how it ends.
-    func secure(with connection: consuming TLSConnection, for client: ClientConnection?) {
+    func secure(with connection: consuming TLSConnection, for client: ClientExchange?) {
         self.client = client
         client?.upstream = self
         phase = .securing
@@ -68,7 +68,7 @@ final class UpstreamConnection: ByteStream {
     // MARK: The request
 
     /// Begins a request for a client; `gather` and `send` follow.
-    func begin(for client: ClientConnection) {
+    func begin(for client: ClientExchange) {
         self.client = client
         phase = .awaitingHead
         parser.reset()
@@ -193,7 +193,7 @@ final class UpstreamConnection: ByteStream {
         guard !isClosing else { return }
         if step.isFinished {
             conclude(hasLeftover: hasLeftover)
-        } else if !client.isFlushed {
+        } else if !client.isClientFlushed {
             stopReading()
         }
     }

@@ -7,7 +7,7 @@ import Vocabulary
 struct WaitingRoom {
     private struct Slot {
         // SAFETY: a client leaves before it closes.
-        var clients: [Unmanaged<ClientConnection>] = []
+        var clients: [Unmanaged<ClientExchange>] = []
         /// The newest generation that an unanswered question named.
         var asked: Generation?
     }
@@ -26,7 +26,7 @@ struct WaitingRoom {
     }
 
     /// False when the room is full.
-    mutating func add(_ client: ClientConnection, _ slot: CredentialSlot) -> Bool {
+    mutating func add(_ client: ClientExchange, _ slot: CredentialSlot) -> Bool {
         guard count < max else { return false }
         // SAFETY: see `Slot`.
         slots[slot.index].clients.append(Unmanaged.passUnretained(client))
@@ -34,7 +34,7 @@ struct WaitingRoom {
         return true
     }
 
-    mutating func remove(_ client: ClientConnection, _ slot: CredentialSlot) {
+    mutating func remove(_ client: ClientExchange, _ slot: CredentialSlot) {
         // SAFETY: compared, never followed.
         let identity = Unmanaged.passUnretained(client).toOpaque()
         guard let place = slots[slot.index].clients.firstIndex(where: { $0.toOpaque() == identity })
@@ -53,12 +53,12 @@ struct WaitingRoom {
     /// Those who wait for more than a generation up to this one; the question about it is answered.
     mutating func take(
         _ slot: CredentialSlot, upTo generation: Generation
-    ) -> [Unmanaged<ClientConnection>] {
+    ) -> [Unmanaged<ClientExchange>] {
         guard slots.indices.contains(slot.index) else { return [] }
         if let asked = slots[slot.index].asked, asked <= generation {
             slots[slot.index].asked = nil
         }
-        var answered: [Unmanaged<ClientConnection>] = []
+        var answered: [Unmanaged<ClientExchange>] = []
         slots[slot.index].clients.removeAll { client in
             guard let rejected = client.takeUnretainedValue().exchange.awaitedGeneration,
                 rejected > generation

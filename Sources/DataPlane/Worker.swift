@@ -178,7 +178,7 @@ final class Worker {
     /// Lets a client wait for a newer credential; false when too many wait already. The wait may be
     /// over at once, when another request has brought a newer one.
     func park(
-        _ client: ClientConnection, _ slot: CredentialSlot, newerThan generation: Generation
+        _ client: ClientExchange, _ slot: CredentialSlot, newerThan generation: Generation
     ) -> Bool {
         if case .usable(let newest) = offer(slot), newest > generation {
             client.credentialArrived()
@@ -189,7 +189,7 @@ final class Worker {
         return true
     }
 
-    func unpark(_ client: ClientConnection) {
+    func unpark(_ client: ClientExchange) {
         if let slot = client.record.credential { waiting.remove(client, slot) }
     }
 
@@ -212,7 +212,7 @@ final class Worker {
 
     /// Asks for a new connection; false when too many are asked for already.
     func dial(
-        _ upstream: Int, of table: InstalledTable, for client: ClientConnection
+        _ upstream: Int, of table: InstalledTable, for client: ClientExchange
     ) -> Bool {
         guard dials.count < settings.dialsMax else { return false }
         let (slot, turn) = dials.add(client, upstream: upstream, installed: table)
@@ -263,7 +263,7 @@ final class Worker {
     }
 
     /// A new connection can be used; if its client has gone in the meantime it waits for the next.
-    func connectionReady(_ connection: UpstreamConnection, for client: ClientConnection?) {
+    func connectionReady(_ connection: UpstreamConnection, for client: ClientExchange?) {
         if connection.epoch == installed.epoch, let session = connection.newestSession {
             sessions[connection.upstream] = session
         }

@@ -10,8 +10,7 @@ package import Crypto
 import Glibc
 
 /// A connection. Subclasses say what its events mean; every call is made on the loop's thread.
-open class ByteStream {
-    package let loop: EventLoop
+open class ByteStream: Timed {
     private let handles: Handles
     /// What the kernel would not take; `inFlight` belongs to libuv until its callback.
     private var inFlight = ByteBuffer()
@@ -63,14 +62,14 @@ open class ByteStream {
     }
 
     /// A stream without a socket; `open` or a listener's `accept` gives it one.
-    package init(on loop: EventLoop) {
-        self.loop = loop
-        handles = Handles()
+    package override init(on loop: EventLoop) {
+        let handles = Handles()
+        self.handles = handles
+        super.init(on: loop, node: handles.node)
         let result = uv_tcp_init(loop.loop, handles.tcp)
         precondition(result == 0, "uv_tcp_init only fails for an unknown address family")
         // SAFETY: balanced in the close callback, so every callback finds the stream alive.
         let retained = Unmanaged.passRetained(self)
-        handles.node.initialize(to: DeadlineNode(owner: retained))
         handles.tcp.pointee.data = retained.toOpaque()
         handles.write.pointee.data = retained.toOpaque()
         handles.shutdown.pointee.data = retained.toOpaque()
@@ -95,9 +94,6 @@ open class ByteStream {
 
     /// Everything sent so far is in the kernel's hands, after `send` had said otherwise.
     open func didFlush() {}
-
-    /// The deadline passed; it is no longer armed.
-    open func deadlinePassed(_ kind: DeadlineKind) {}
 
     /// The socket is closed and no further call will come.
     open func didClose() {}
@@ -329,15 +325,10 @@ open class ByteStream {
         return true
     }
 
-    // MARK: Deadlines
-
-    /// Starts the one deadline that a stream can have; an earlier one is forgotten.
-    package func arm(_ kind: DeadlineKind) {
-        guard !isClosing else { return }
-        loop.deadlines.arm(handles.node, kind, now: loop.now)
+    /// A stream that is closing waits for nothing.
+    package override func arm(_ kind: DeadlineKind) {
+        if !isClosing { super.arm(kind) }
     }
-
-    package func disarm() { loop.deadlines.disarm(handles.node) }
 
     // MARK: Closing
 

@@ -1,4 +1,4 @@
-// Deadlines of streams. Each list holds streams that wait equally long, so that its order is the order
+// Deadlines of streams and their errands. Each list holds those that wait equally long, so that its order is the order
 // of arming and both arming and disarming are a few stores. One coarse timer looks at the lists' heads;
 // it stands still while nothing waits.
 
@@ -15,19 +15,19 @@ public struct DeadlineKind: Hashable, Sendable {
     }
 }
 
-/// A stream's place in a list; lives beside its libuv handle and never moves.
+/// A place in a list; it never moves.
 struct DeadlineNode {
     var next: UnsafeMutablePointer<DeadlineNode>?
     var previous: UnsafeMutablePointer<DeadlineNode>?
     var due: UInt64 = 0
     var kind: Int = -1
-    // SAFETY: a stream disarms itself before its handle and this node are freed.
-    let owner: Unmanaged<ByteStream>
+    // SAFETY: the owner disarms itself before this node is freed.
+    let owner: Unmanaged<Timed>
 }
 
 /// All deadlines of one loop.
 struct Deadlines: ~Copyable {
-    static let kindsMax = 8
+    static let kindsMax = 16
     /// How often the heads are looked at: the accuracy of every deadline, in milliseconds.
     static let tickMilliseconds: UInt64 = 100
 
@@ -93,8 +93,8 @@ struct Deadlines: ~Copyable {
         armed &-= 1
     }
 
-    /// A stream whose deadline has passed, disarmed; nil when there is none.
-    mutating func takeExpired(now: UInt64) -> (Unmanaged<ByteStream>, DeadlineKind)? {
+    /// One whose deadline has passed, disarmed; nil when there is none.
+    mutating func takeExpired(now: UInt64) -> (Unmanaged<Timed>, DeadlineKind)? {
         for kind in 0..<Self.kindsMax {
             if let node = lists[kind].first, node.pointee.due <= now {
                 disarm(node)
@@ -120,8 +120,8 @@ struct Deadlines: ~Copyable {
 private func deadlineTick(_ timer: UnsafeMutablePointer<uv_timer_t>?) {
     // SAFETY: set by `open`, valid while the timer runs.
     let loop = Unmanaged<EventLoop>.fromOpaque(timer!.pointee.data).takeUnretainedValue()
-    while let (stream, kind) = loop.deadlines.takeExpired(now: loop.now) {
-        stream.takeUnretainedValue().deadlinePassed(kind)
+    while let (owner, kind) = loop.deadlines.takeExpired(now: loop.now) {
+        owner.takeUnretainedValue().deadlinePassed(kind)
     }
     loop.deadlines.stopTickingIfIdle()
 }

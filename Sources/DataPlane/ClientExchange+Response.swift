@@ -7,7 +7,7 @@ import Reactor
 import Routing
 import Vocabulary
 
-extension ClientConnection {
+extension ClientExchange {
     // MARK: The upstream's response
 
     /// An interim response (RFC 9110 section 15.2). A client of HTTP/1.0 knows none, and one that has
@@ -26,8 +26,7 @@ extension ClientConnection {
             worker.responseHead, bytes, framing: .none, client: terms(closes: false),
             into: &worker.output)
         worker.output.append("\r\n")
-        gather(worker.output.bytes)
-        send()
+        sendInterim()
     }
 
     /// The upstream has not said whether it wants the body; the client has waited long enough.
@@ -36,8 +35,7 @@ extension ClientConnection {
         isContinued = true
         worker.output.removeAll()
         worker.output.append("HTTP/1.1 100 Continue\r\n\r\n")
-        gather(worker.output.bytes)
-        send()
+        sendInterim()
     }
 
     /// The final head has come; the body follows by `relayBody`, unless the response is not wanted.
@@ -73,8 +71,7 @@ extension ClientConnection {
         _ bytes: UnsafeRawBufferPointer, _ framing: BodyFraming, isUnreplayed: Bool = false
     ) {
         guard let plan = record.plan else { preconditionFailure("a sent request has a plan") }
-        // A client that is not done with its request cannot be read past it.
-        let closes = !record.persists || phase == .body || worker.isDraining
+        let closes = endsConnection
         worker.output.removeAll()
         clientFraming = plan.writeResponse(
             worker.responseHead, bytes, framing: framing, client: terms(closes: closes),
@@ -89,45 +86,20 @@ extension ClientConnection {
         hasUnsentHead = true
     }
 
-    private func terms(closes: Bool) -> ClientTerms {
-        ClientTerms(minorVersion: record.minorVersion, closes: closes, authority: record.authority)
-    }
-
-    /// Small bodies are copied behind the head, which is cheaper than a write with many pieces.
-    private static let copiedBytesMax = 4096
-
     /// Passes on what one read of the upstream brought of the body, at once, and the head before it.
     func relayBody(
         _ data: UnsafeRawBufferPointer, isLast: Bool, trailers: UnsafeRawBufferPointer
     ) {
-        if !hasUnsentHead { worker.output.removeAll() }
+        let hasHead = hasUnsentHead
         hasUnsentHead = false
-        worker.tail.removeAll()
-        let isChunked = clientFraming == .chunked
-        if isChunked && !data.isEmpty {
-            HeadWriter.appendChunkHead(size: data.count, into: &worker.output)
-            worker.tail.append("\r\n")
-        }
-        if isChunked && isLast {
-            HeadWriter.appendLastChunk(trailers: trailers, into: &worker.tail)
-        }
-        if data.count + worker.tail.count <= Self.copiedBytesMax {
-            worker.output.append(data)
-            worker.output.append(worker.tail.bytes)
-            gather(worker.output.bytes)
-        } else {
-            gather(worker.output.bytes)
-            gather(data)
-            gather(worker.tail.bytes)
-        }
         record.bytesRelayed &+= data.count
-        if case .failed = send() { abandon() }
+        if !sendResponse(data, hasHead: hasHead, isLast: isLast, trailers: trailers) { abandon() }
     }
 
     /// The response is whole and the upstream connection is no longer ours.
     func responseDone() {
         upstream = nil
-        finish(closes: closesAfterResponse || phase == .body)
+        finish(closes: closesAfterResponse || !isRequestWhole)
     }
 
     /// The upstream connection broke; it is closed already.
@@ -160,46 +132,13 @@ extension ClientConnection {
         leaveQueues()
         upstream?.abandon()
         upstream = nil
-        let closes = closes || !record.persists || phase == .body || worker.isDraining
+        let closes = closes || endsConnection
         worker.output.removeAll()
         record.status = reply.write(
             closes: closes, omitsBody: record.method == .head, into: &worker.output)
         record.isOwnReply = true
         worker.counters.ownReplies &+= 1
-        gather(worker.output.bytes)
-        if case .failed = send() { return abandon() }
+        guard sendOwnResponse() else { return abandon() }
         finish(closes: closes)
-    }
-
-    /// The client has part of a response that will not be finished and must notice.
-    func cutOff() {
-        if clientFraming == .untilClose {
-            // Here an orderly end would say that the body is whole.
-            finishExchange()
-            reset()
-        } else {
-            finish(closes: true)
-        }
-    }
-
-    // MARK: The end of an exchange
-
-    private func finishExchange() {
-        leaveQueues()
-        exchange.finish()
-        if worker.settings.logsRequests { worker.logRequest(record) }
-        held.reset()
-        giveBackReserved()
-        record.release(to: &worker.blocks)
-        hasUnsentHead = false
-    }
-
-    private func finish(closes: Bool) {
-        finishExchange()
-        if closes || isClosing || hasFailedWriting { return linger() }
-        phase = .head
-        arm(.clientIdle)
-        // Within `consume` the loop there goes on by itself.
-        consumeInbox()
     }
 }

@@ -8,14 +8,14 @@ import Reactor
 import Routing
 import Vocabulary
 
-extension ClientConnection {
+extension ClientExchange {
     // MARK: Beginning
 
     /// The head in `bytes` was parsed into the worker's table.
     func begin(_ bytes: UnsafeRawBufferPointer) {
         worker.counters.requests &+= 1
         record.begin(worker.requestHead, bytes, now: worker.loop.now)
-        phase = .answering
+        isRequestWhole = true
         held.reset()
         isContinued = false
         isRequestSent = false
@@ -27,8 +27,7 @@ extension ClientConnection {
         } catch {
             return answer(.badRequest(error), closes: true)
         }
-        reader.start(framing)
-        if !reader.isFinished { phase = .body }
+        startBody(framing)
 
         if let refusal = rules.access.judge(worker.requestHead, target, bytes) {
             return answer(.access(refusal))
@@ -84,7 +83,8 @@ extension ClientConnection {
     /// A newer credential was installed.
     func credentialArrived() {
         disarm()
-        if hasEnded && worker.loop.now &- parkedAt > Self.halfClosedPatience { return abandon() }
+        let waited = worker.loop.now &- parkedAt
+        if hasClientEnded && waited > Self.halfClosedPatience { return abandon() }
         perform(exchange.credentialArrived(worker.offer(record.credential)))
     }
 
@@ -121,7 +121,7 @@ extension ClientConnection {
         upstream = connection
         perform(action)
         // What had nowhere to go has now.
-        consumeInbox()
+        resumeInput()
     }
 
     func connectFailed(_ reply: LocalReply) {
@@ -145,7 +145,7 @@ extension ClientConnection {
             worker.credentials.withLine(slot) { worker.output.append($0) }
         }
         worker.output.append("\r\n")
-        if record.expectsContinue && !isContinued && phase == .body && held.count == 0 {
+        if record.expectsContinue && !isContinued && !isRequestWhole && held.count == 0 {
             arm(.expectContinue)
         }
         sendBody(behindHead: true, UnsafeRawBufferPointer(start: nil, count: 0))
@@ -157,7 +157,7 @@ extension ClientConnection {
         guard let upstream else { return }
         let unsent = held.unsent
         let count = unsent.count + data.count
-        let isLast = phase == .answering && !isRequestSent
+        let isLast = isRequestWhole && !isRequestSent
         let isChunked = record.framing == .chunked
         if !behindHead { worker.output.removeAll() }
         worker.tail.removeAll()
@@ -166,7 +166,7 @@ extension ClientConnection {
             worker.tail.append("\r\n")
         }
         if isChunked && isLast {
-            HeadWriter.appendLastChunk(trailers: reader.trailers.bytes, into: &worker.tail)
+            HeadWriter.appendLastChunk(trailers: requestTrailers, into: &worker.tail)
         }
         if count + worker.tail.count <= Self.copiedBytesMax {
             worker.output.append(unsent)
@@ -197,30 +197,16 @@ extension ClientConnection {
 
     // MARK: The body
 
-    /// Takes bytes of the request's body, or none while they have nowhere to go.
-    func takeBody(_ bytes: UnsafeMutableRawBufferPointer) -> Int {
-        guard canTakeBody(bytes.count) else { return 0 }
-        let step: BodyStep
-        do throws(WireError) {
-            step = try reader.read(bytes)
-        } catch {
-            bodyUnreadable(error)
-            return bytes.count
-        }
-        isContinued = true
-        if step.isFinished { phase = .answering }
-        forward(UnsafeRawBufferPointer(rebasing: bytes[step.data]))
-        return step.consumed
-    }
-
-    private func canTakeBody(_ count: Int) -> Bool {
+    /// Whether that much of the body has somewhere to go.
+    func canTakeBody(_ count: Int) -> Bool {
         if held.isWhole && worker.budget.fits(count, holding: held.count) { return true }
         guard exchange.isSent, let upstream else { return false }
         // A connection that takes no more will answer or fail; the body is dropped meanwhile.
         return upstream.isFlushed || upstream.hasFailedWriting
     }
 
-    private func forward(_ data: UnsafeRawBufferPointer) {
+    /// Passes a piece of the body on, its last one when the request is whole.
+    func forward(_ data: UnsafeRawBufferPointer) {
         if held.isWhole && worker.budget.reserve(data.count, holding: held.count) {
             reserved += data.count
             held.append(data)
@@ -238,10 +224,10 @@ extension ClientConnection {
 
     /// The connection has taken what it was given.
     func upstreamFlushed() {
-        if held.hasUnsent || (phase == .answering && !isRequestSent) {
+        if held.hasUnsent || (isRequestWhole && !isRequestSent) {
             sendBody(UnsafeRawBufferPointer(start: nil, count: 0))
         }
-        consumeInbox()
+        resumeInput()
     }
 
     func giveBackReserved() {
@@ -250,7 +236,7 @@ extension ClientConnection {
     }
 
     /// What the client sends is no body: the upstream must not take what it has for a whole one.
-    private func bodyUnreadable(_ error: WireError) {
+    func bodyUnreadable(_ error: WireError) {
         upstream?.abandon()
         upstream = nil
         if exchange.isRelaying { cutOff() } else { answer(.badRequest(error), closes: true) }

@@ -1,0 +1,122 @@
+// The exchanges of an HTTP/1 client, one after the other: the body out of its framing, the response into
+// it, and whether the connection goes on.
+
+import Bytes
+import HTTPWire
+import Reactor
+import Routing
+
+/// The client's side of an exchange in HTTP/1. Its connection owns it and uses it for every request.
+final class HTTP1Exchange: ClientExchange {
+    // SAFETY: the connection owns this exchange, and nobody else keeps it once the connection is closed.
+    private unowned(unsafe) let connection: ClientConnection
+    private var reader = BodyReader()
+
+    init(_ connection: ClientConnection) {
+        self.connection = connection
+        super.init(connection.worker, connection.rules)
+    }
+
+    // MARK: The request
+
+    /// A head that cannot be read.
+    func refuse(_ error: WireError) {
+        isRequestWhole = true
+        record.beginUnreadable()
+        answer(.badRequest(error), closes: true)
+    }
+
+    override func startBody(_ framing: BodyFraming) {
+        reader.start(framing)
+        isRequestWhole = reader.isFinished
+    }
+
+    override var requestTrailers: UnsafeRawBufferPointer { reader.trailers.bytes }
+
+    /// Takes bytes of the request's body, or none while they have nowhere to go.
+    func takeBody(_ bytes: UnsafeMutableRawBufferPointer) -> Int {
+        guard canTakeBody(bytes.count) else { return 0 }
+        let step: BodyStep
+        do throws(WireError) {
+            step = try reader.read(bytes)
+        } catch {
+            bodyUnreadable(error)
+            return bytes.count
+        }
+        isContinued = true
+        if step.isFinished { isRequestWhole = true }
+        forward(UnsafeRawBufferPointer(rebasing: bytes[step.data]))
+        return step.consumed
+    }
+
+    override func resumeInput() { connection.consumeInbox() }
+
+    // MARK: The response
+
+    override var isClientFlushed: Bool { connection.isFlushed }
+    override var hasClientEnded: Bool { connection.hasEnded }
+
+    /// A client that is not done with its request cannot be read past it.
+    override var endsConnection: Bool {
+        !record.persists || !isRequestWhole || worker.isDraining
+    }
+
+    override func terms(closes: Bool) -> ClientTerms {
+        ClientTerms(minorVersion: record.minorVersion, closes: closes, authority: record.authority)
+    }
+
+    override func sendInterim() {
+        connection.gather(worker.output.bytes)
+        connection.send()
+    }
+
+    /// Small bodies are copied behind the head, which is cheaper than a write with many pieces.
+    private static let copiedBytesMax = 4096
+
+    override func sendResponse(
+        _ data: UnsafeRawBufferPointer, hasHead: Bool, isLast: Bool,
+        trailers: UnsafeRawBufferPointer
+    ) -> Bool {
+        if !hasHead { worker.output.removeAll() }
+        worker.tail.removeAll()
+        let isChunked = clientFraming == .chunked
+        if isChunked && !data.isEmpty {
+            HeadWriter.appendChunkHead(size: data.count, into: &worker.output)
+            worker.tail.append("\r\n")
+        }
+        if isChunked && isLast {
+            HeadWriter.appendLastChunk(trailers: trailers, into: &worker.tail)
+        }
+        if data.count + worker.tail.count <= Self.copiedBytesMax {
+            worker.output.append(data)
+            worker.output.append(worker.tail.bytes)
+            connection.gather(worker.output.bytes)
+        } else {
+            connection.gather(worker.output.bytes)
+            connection.gather(data)
+            connection.gather(worker.tail.bytes)
+        }
+        if case .failed = connection.send() { return false }
+        return true
+    }
+
+    override func sendOwnResponse() -> Bool {
+        connection.gather(worker.output.bytes)
+        if case .failed = connection.send() { return false }
+        return true
+    }
+
+    override func cutOff() {
+        if clientFraming == .untilClose {
+            // Here an orderly end would say that the body is whole.
+            finishExchange()
+            connection.reset()
+        } else {
+            finish(closes: true)
+        }
+    }
+
+    override func finished(closes: Bool) { connection.exchangeFinished(closes: closes) }
+
+    override func clientGone() { connection.close() }
+}
