@@ -39,6 +39,16 @@ package enum Base64 {
         }
     }
 
+    /// Appends base64url to bytes that are becoming a message.
+    package static func append(_ bytes: UnsafeRawBufferPointer, to target: inout [UInt8]) {
+        let start = target.count
+        target.append(
+            contentsOf: repeatElement(0, count: encodedCount(bytes.count, .url)))
+        target.withUnsafeMutableBytes { target in
+            write(bytes, .url, to: UnsafeMutableRawBufferPointer(rebasing: target[start...]))
+        }
+    }
+
     /// Nil for anything that `encode` cannot have written.
     package static func decode(_ text: UnsafeRawBufferPointer, _ alphabet: Alphabet) -> [UInt8]? {
         var letters = text.count
