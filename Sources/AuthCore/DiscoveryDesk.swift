@@ -58,6 +58,9 @@ package actor DiscoveryDesk {
         switch configured {
         case .fixed(let authorization, let token, let issuer):
             return Endpoints(authorization: authorization, token: token, issuer: issuer)
+        case .discovered(let resource, _):
+            throw .metadata(
+                MetadataProblem(message: "\"\(resource)\" was not asked for its servers"))
         case .issuer(let issuer):
             let metadata = try await metadata(of: issuer)
             do throws(MetadataError) {

@@ -116,6 +116,7 @@ package actor LoginDesk: LoginDemanding {
             : max(Self.attendedMilliseconds, settings.loginWaitMilliseconds)
         let attempt: LoginAttempt
         do throws(LoginFailure) {
+            let settings = try await discovery.clientForLogin(settings, of: id)
             attempt = try await LoginAttempt.start(
                 id, settings,
                 LoginAttempt.Terms(
@@ -238,8 +239,9 @@ package actor LoginDesk: LoginDemanding {
         _ id: CredentialID, _ options: LoginOptions,
         onEvent: @escaping @Sendable (LoginEvent) -> Void = { _ in }
     ) async throws(LoginFailure) -> LoginSession {
-        guard let settings = settings[id] else { throw .notInteractive }
+        guard let configured = settings[id] else { throw .notInteractive }
         let lock = try await lockOut(id)
+        let settings = try await discovery.clientForLogin(configured, of: id)
         var scopes = options.scopes ?? settings.scopes
         scopes += options.additionalScopes.filter { !scopes.contains($0) }
         let needsListener = if case .paste = options.channel { false } else { true }

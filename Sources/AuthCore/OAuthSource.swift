@@ -216,7 +216,7 @@ actor OAuthSource: CredentialSource {
         try await reserve(held, isUrgent: isUrgent)
         let response: TokenResponse
         do throws(ExchangeError) {
-            response = try await endpoint.refresh(refreshToken)
+            response = try await endpoint.belonging(to: login).refresh(refreshToken)
         } catch {
             return try await failed(
                 error, spending: refreshToken, under: held, isUrgent: isUrgent, mayAdopt: mayAdopt)

@@ -86,6 +86,7 @@ extension SecretSource {
         case .file(let path): "\"\(path)\""
         case .environment(let name): "the environment variable \(name)"
         case .command(let arguments): "the output of \"\(arguments.first ?? "")\""
+        case .known: "the registered secret"
         }
     }
 
@@ -102,6 +103,7 @@ extension SecretSource {
                 throw .variableMissing(name: name)
             }
             return SecretBytes(value)
+        case .known(let secret): return secret
         case .command(let arguments):
             do throws(ProgramError) {
                 return try await Program(arguments, environment: surroundings.cleanEnvironment)

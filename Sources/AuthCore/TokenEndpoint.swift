@@ -15,7 +15,7 @@ enum ExchangeError: Error {
 
 /// A client at its authorization server.
 struct TokenEndpoint: Sendable {
-    let settings: OAuthSettings
+    var settings: OAuthSettings
     let discovery: DiscoveryDesk
     let surroundings: Surroundings
 

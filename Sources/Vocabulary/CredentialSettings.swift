@@ -1,11 +1,15 @@
 // What the configuration says of one credential. Configuration makes these values, AuthCore lives by
 // them; defaults are the Configuration room's.
 
+package import Bytes
+
 /// Where a secret is read from, each time that it is needed.
-package enum SecretSource: Hashable, Sendable {
+package enum SecretSource: Equatable, Sendable {
     case file(path: String)
     case environment(name: String)
     case command([String])
+    /// What a provider gave at registration. No configuration says this.
+    case known(SecretBytes)
 }
 
 /// How the credential reaches the upstream (RFC 9110 section 11.6.2; RFC 6750 section 2.1).
@@ -63,6 +67,9 @@ package struct OAuthSettings: Sendable {
         case issuer(String)
         /// By hand; `issuer` is compared with what answers claim, when it is known.
         case fixed(authorization: String, token: String, issuer: String?)
+        /// The protected resource, an upstream's URL, names its servers (RFC 9728). `issuer` is the
+        /// only one of them that is wanted, where the configuration names one.
+        case discovered(resource: String, issuer: String?)
     }
 
     /// Who may start an interactive login.
@@ -85,7 +92,9 @@ package struct OAuthSettings: Sendable {
     package var endpoints: Endpoints
     /// Further endpoints that the configuration names, by their names in metadata; these win.
     package var endpointsByHand: [String: String]
+    /// Empty where `registration` has to find it: `DiscoveryDesk.client` gives settings that have one.
     package var clientID: String
+    package var registration: RegistrationSettings?
     package var clientSecret: SecretSource?
     /// Nil: chosen from the metadata, `none` without a secret.
     package var clientAuthentication: ClientAuthentication?
@@ -116,6 +125,7 @@ package struct OAuthSettings: Sendable {
         self.endpoints = endpoints
         endpointsByHand = [:]
         self.clientID = clientID
+        registration = nil
         clientSecret = nil
         clientAuthentication = nil
         scopes = []

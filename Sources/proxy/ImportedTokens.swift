@@ -27,16 +27,29 @@ struct ImportedTokens {
         "access_token", "refresh_token", "id_token", "token_type", "scope", "expires_in",
         "expires_at",
     ]
+    /// Whom the tokens are of, where the configuration does not say.
+    private static let origin: Set<String> = ["client_id", "issuer"]
     private static let example =
         "write it like {\"access_token\": \"...\", \"refresh_token\": \"...\", \"expires_in\": 3600}"
 
+    private func clientID(_ settings: OAuthSettings) throws(CommandFailure) -> String {
+        settings.clientID.isEmpty ? try needed("client_id") : settings.clientID
+    }
+
+    private func needed(_ name: String) throws(CommandFailure) -> String {
+        if let text = try text(name), !text.isEmpty { return text }
+        throw CommandFailure(
+            .failure, "the tokens need the member \"\(name)\": the configuration leaves it open")
+    }
+
     func login(_ settings: OAuthSettings, at now: WallTime) throws(CommandFailure) -> Login {
-        var login = Login(clientID: settings.clientID, obtainedAt: now)
-        login.issuer =
-            switch settings.endpoints {
-            case .issuer(let issuer): issuer
-            case .fixed(_, _, let issuer): issuer
-            }
+        var login = Login(clientID: try clientID(settings), obtainedAt: now)
+        switch settings.endpoints {
+        case .issuer(let issuer): login.issuer = issuer
+        case .fixed(_, _, let issuer): login.issuer = issuer
+        case .discovered(_, let issuer?): login.issuer = issuer
+        case .discovered(_, nil): login.issuer = try needed("issuer")
+        }
         login.accessToken = try token("access_token")
         login.refreshToken = try token("refresh_token")
         login.idToken = try token("id_token")
@@ -53,7 +66,8 @@ struct ImportedTokens {
         login.scope = try text("scope")
         login.expiresAt = try expiry(
             at: now, fallback: settings.fallbackLifetimeSeconds)
-        for member in object.members where !Self.known.contains(member.name) {
+        for member in object.members
+        where !Self.known.contains(member.name) && !Self.origin.contains(member.name) {
             login.extras[member.name] = member.value
         }
         return login
