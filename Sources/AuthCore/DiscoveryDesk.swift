@@ -4,7 +4,7 @@
 
 import Bytes
 import Diagnostics
-import OAuth
+package import OAuth
 import TokenStore
 package import Vocabulary
 
@@ -26,12 +26,21 @@ package struct MetadataProblem: Hashable, Sendable {
 package struct Endpoints: Sendable {
     package var authorization: String?
     package var token: String
+    package var deviceAuthorization: String?
     /// What `iss` is compared with; nil where endpoints were given by hand without one.
     package var issuer: String?
     /// RFC 9207 section 3.
     package var promisesIssuer = false
     /// `token_endpoint_auth_methods_supported`.
     package var authenticationMethods: [String]?
+    /// The provider's own description, where there is one.
+    package var metadata: ServerMetadata?
+
+    package init(authorization: String? = nil, token: String, issuer: String? = nil) {
+        self.authorization = authorization
+        self.token = token
+        self.issuer = issuer
+    }
 }
 
 /// One desk for all credentials of a process.
@@ -64,13 +73,7 @@ package actor DiscoveryDesk {
         case .issuer(let issuer):
             let metadata = try await metadata(of: issuer)
             do throws(MetadataError) {
-                return Endpoints(
-                    // Demanded only by who logs in.
-                    authorization: metadata.has(.authorization)
-                        ? try metadata.url(of: .authorization) : nil,
-                    token: try metadata.url(of: .token), issuer: issuer,
-                    promisesIssuer: metadata.promisesIssuer,
-                    authenticationMethods: metadata.clientAuthenticationMethods)
+                return try Endpoints(metadata)
             } catch {
                 throw .metadata(MetadataProblem(error))
             }
@@ -187,6 +190,40 @@ package actor DiscoveryDesk {
             surroundings.log.debug(
                 "provider metadata could not be kept", ("reason", .text(error.message)))
         }
+    }
+}
+
+extension Endpoints {
+    fileprivate init(_ metadata: ServerMetadata) throws(MetadataError) {
+        self.init(token: try metadata.url(of: .token), issuer: metadata.issuer)
+        // Demanded only by who logs in.
+        if metadata.has(.authorization) { authorization = try metadata.url(of: .authorization) }
+        if metadata.has(.deviceAuthorization) {
+            deviceAuthorization = try metadata.url(of: .deviceAuthorization)
+        }
+        promisesIssuer = metadata.promisesIssuer
+        authenticationMethods = metadata.clientAuthenticationMethods
+        self.metadata = metadata
+    }
+
+    /// The endpoints as a client with these settings uses them: what it was given by hand first, then
+    /// what the provider keeps for clients that show a certificate.
+    package func used(by settings: OAuthSettings) throws(DiscoveryError) -> Endpoints {
+        var endpoints = self
+        if settings.clientCertificate != nil, let metadata {
+            do throws(MetadataError) {
+                endpoints.token = try metadata.url(of: .token, mutualTLS: true)
+                if metadata.has(.deviceAuthorization) {
+                    endpoints.deviceAuthorization = try metadata.url(
+                        of: .deviceAuthorization, mutualTLS: true)
+                }
+            } catch {
+                throw .metadata(MetadataProblem(error))
+            }
+        }
+        let device = ServerMetadata.Endpoint.deviceAuthorization.rawValue
+        if let device = settings.endpointsByHand[device] { endpoints.deviceAuthorization = device }
+        return endpoints
     }
 }
 

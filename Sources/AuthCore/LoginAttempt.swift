@@ -66,8 +66,8 @@ actor LoginAttempt {
             throw .discovery(error)
         }
         guard let authorization = endpoints.authorization else { throw .noAuthorizationEndpoint }
+        var extras = try await extras(settings, surroundings)
         let listener = try listen(settings, terms) { onEvent(.callbackSpokeTLS) }
-        var extras = settings.authorizationParameters
         if let hint = terms.loginHint {
             extras.removeAll { $0.name == "login_hint" }
             extras.append(("login_hint", hint))
@@ -107,6 +107,24 @@ actor LoginAttempt {
         self.surroundings = surroundings
         self.onEvent = onEvent
         url = request.url
+    }
+
+    /// What the configuration adds to the URL. It goes through the browser, so nothing in it is a
+    /// secret, wherever it was read from.
+    private static func extras(
+        _ settings: OAuthSettings, _ surroundings: Surroundings
+    ) async throws(LoginFailure) -> [(name: String, value: String)] {
+        do throws(SecretError) {
+            return try await settings.read(additionsTo: .authorization, in: surroundings)
+                .parameters.map { parameter in
+                    (
+                        parameter.name,
+                        parameter.value.withBytes { String(decoding: $0, as: UTF8.self) }
+                    )
+                }
+        } catch {
+            throw .clientSecret(error)
+        }
     }
 
     private static func listen(

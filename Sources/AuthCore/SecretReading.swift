@@ -26,6 +26,8 @@ package enum SecretError: Error, Hashable, Sendable {
     case program(ProgramError)
     /// JSON without an `access_token`.
     case noToken(source: String)
+    /// Neither a private key nor a key file, or one that does not fit what is signed with it.
+    case unusableKey(source: String, reason: String)
 }
 
 extension SecretError {
@@ -42,6 +44,7 @@ extension SecretError {
             "\(source) has a character at byte \(offset) that cannot be part of a secret"
         case .program(let error): error.message
         case .noToken(let source): "\(source) gives JSON without an \"access_token\""
+        case .unusableKey(let source, let reason): "\(source) cannot be used: \(reason)"
         }
     }
 }
@@ -95,7 +98,10 @@ extension SecretSource {
         try SecretText.trimmed(try await readRaw(in: surroundings), source: name)
     }
 
-    func readRaw(in surroundings: Surroundings) async throws(SecretError) -> SecretBytes {
+    /// - Parameter variables: for a program, besides what it inherits.
+    func readRaw(
+        in surroundings: Surroundings, telling variables: [String: String] = [:]
+    ) async throws(SecretError) -> SecretBytes {
         switch self {
         case .file(let path): return try await SecretFile.read(path)
         case .environment(let name):
@@ -106,8 +112,8 @@ extension SecretSource {
         case .known(let secret): return secret
         case .command(let arguments):
             do throws(ProgramError) {
-                return try await Program(arguments, environment: surroundings.cleanEnvironment)
-                    .output()
+                let environment = surroundings.cleanEnvironment.merging(variables) { $1 }
+                return try await Program(arguments, environment: environment).output()
             } catch {
                 throw .program(error)
             }

@@ -1,5 +1,6 @@
 // One exchange with a token endpoint: where it is, who we are, one request, what came of it. It
-// keeps nothing and tries nothing twice, but for a refresh whose answer was lost.
+// keeps nothing, and repeats a request only where the answer names what was missing, or where a
+// refresh's answer was lost; each reason counts once.
 
 import Bytes
 import Diagnostics
@@ -9,6 +10,7 @@ import Vocabulary
 /// Why an exchange gave no token.
 enum ExchangeError: Error {
     case endpoint(DiscoveryError)
+    /// The client's secret or key, or something that is added to its requests.
     case clientSecret(SecretError)
     case token(TokenFailure)
 }
@@ -19,68 +21,131 @@ struct TokenEndpoint: Sendable {
     let discovery: DiscoveryDesk
     let surroundings: Surroundings
 
-    /// Redeems a code. It is sent at most once (RFC 6749 section 4.1.2).
+    /// Redeems a code. It is sent at most once (RFC 6749 section 4.1.2), unless the server says that
+    /// it looked at the client's proof only.
     func redeem(
         _ code: SecretBytes, for request: AuthorizationRequest
     ) async throws(ExchangeError) -> TokenResponse {
         try await exchange(
             .authorizationCode(
-                code, redirectURI: request.redirectURI, verifier: request.pkce.verifier),
-            mayRepeat: false)
+                code, redirectURI: request.redirectURI, verifier: request.pkce.verifier))
     }
 
     /// Refreshes. Where the server may have acted and the answer was lost, the same token is sent
     /// once more: many servers tolerate that for some seconds, and waiting only loses them.
     func refresh(_ token: SecretBytes) async throws(ExchangeError) -> TokenResponse {
-        try await exchange(.refresh(token), mayRepeat: true)
+        try await exchange(.refresh(token), as: .refresh, repeatsLost: true)
+    }
+
+    /// Any other grant.
+    func exchange(_ grant: TokenGrant) async throws(ExchangeError) -> TokenResponse {
+        try await exchange(grant, as: .token)
+    }
+
+    /// What has been tried; each at most once.
+    private struct Attempts {
+        var grant: TokenGrant
+        var challenge: String?
+        var hasRepeated = false
+        var hasAnswered = false
     }
 
     private func exchange(
-        _ grant: TokenGrant, mayRepeat: Bool
+        _ grant: TokenGrant, as kind: RequestKind = .token, repeatsLost: Bool = false
     ) async throws(ExchangeError) -> TokenResponse {
         let endpoints: Endpoints
         do throws(DiscoveryError) {
-            endpoints = try await discovery.endpoints(for: settings.endpoints)
+            endpoints = try await discovery.endpoints(for: settings.endpoints).used(by: settings)
         } catch {
             throw .endpoint(error)
         }
-        // Read for each request: secrets are rotated under running processes.
-        var secret: SecretBytes?
-        do throws(SecretError) {
-            secret = try await settings.clientSecret?.read(in: surroundings)
-        } catch {
-            throw .clientSecret(error)
-        }
-        let request = TokenRequest(
-            endpoint: endpoints.token, grant: grant,
-            client: ClientAuthentication(
-                clientID: settings.clientID, secret: secret, method: settings.clientAuthentication,
-                supported: endpoints.authenticationMethods),
-            extras: settings.tokenParameters)
-        do throws(TokenFailure) {
-            let answer = try await send(request.outbound, mayRepeat: mayRepeat)
-            return try TokenResponse.read(
-                answer, to: request, now: surroundings.time.wallTime())
-        } catch {
-            throw .token(error)
+        var attempts = Attempts(grant: grant)
+        while true {
+            let request = try await request(attempts, as: kind, at: endpoints)
+            var answer: InboundResponse?
+            do throws(TokenFailure) {
+                let received = try await send(request)
+                answer = received
+                return try TokenResponse.read(
+                    received, to: request, now: surroundings.time.wallTime())
+            } catch {
+                guard prepare(&attempts, after: error, answer, repeatsLost: repeatsLost) else {
+                    throw .token(error)
+                }
+            }
         }
     }
 
-    private func send(
-        _ request: OutboundRequest, mayRepeat: Bool
-    ) async throws(TokenFailure) -> InboundResponse {
-        do throws(FetchError) {
-            return try await surroundings.fetcher.fetch(request)
+    /// Made anew each time: no assertion, proof or secret is older than its request.
+    private func request(
+        _ attempts: Attempts, as kind: RequestKind, at endpoints: Endpoints
+    ) async throws(ExchangeError) -> TokenRequest {
+        let client = try await client(endpoints)
+        do throws(SecretError) {
+            return TokenRequest(
+                endpoint: endpoints.token, grant: attempts.grant, client: client,
+                additions: try await settings.read(
+                    additionsTo: kind, answering: attempts.challenge, in: surroundings),
+                certificate: settings.clientCertificate)
         } catch {
-            guard mayRepeat, error.mayHaveArrived, error != .cancelled else {
-                throw TokenFailure(error)
-            }
+            throw .clientSecret(error)
         }
-        surroundings.log.warning("the answer to a refresh was lost, sending it once more")
+    }
+
+    /// Who we are, for one request to any of the provider's endpoints.
+    func client(_ endpoints: Endpoints) async throws(ExchangeError) -> ClientAuthentication {
+        do throws(SecretError) {
+            return try await ClientIdentity(settings: settings, surroundings: surroundings)
+                .authentication(at: endpoints)
+        } catch {
+            throw .clientSecret(error)
+        }
+    }
+
+    private func send(_ request: TokenRequest) async throws(TokenFailure) -> InboundResponse {
         do throws(FetchError) {
-            return try await surroundings.fetcher.fetch(request)
+            return try await surroundings.fetcher.fetch(request.outbound)
         } catch {
             throw TokenFailure(error)
         }
+    }
+
+    /// Whether the request is worth one more attempt, which is changed as the failure asks for.
+    private func prepare(
+        _ attempts: inout Attempts, after failure: TokenFailure, _ answer: InboundResponse?,
+        repeatsLost: Bool
+    ) -> Bool {
+        if case .fetch(let error) = failure.reason {
+            guard repeatsLost, !attempts.hasRepeated, error.mayHaveArrived, error != .cancelled
+            else { return false }
+            attempts.hasRepeated = true
+            surroundings.log.warning("the answer to a refresh was lost, sending it once more")
+            return true
+        }
+        switch failure.verdict {
+        case .dropScope:
+            guard let grant = attempts.grant.withoutScope else { return false }
+            attempts.grant = grant
+            return true
+        case .answerChallenge:
+            guard !attempts.hasAnswered, failure.reason == .code(Self.challengeCode),
+                let challenge = answer?.field(Self.challengeField), challenge.isVisibleASCII
+            else { return false }
+            attempts.challenge = challenge
+            attempts.hasAnswered = true
+            return true
+        case .transient, .needsLogin, .misconfigured, .denied, .unfamiliar, .malformed:
+            return false
+        }
+    }
+
+    private static let challengeCode = "use_attestation_challenge"
+    private static let challengeField = "OAuth-Client-Attestation-Challenge"
+}
+
+extension String {
+    /// Fit for a variable of a program's environment.
+    fileprivate var isVisibleASCII: Bool {
+        !isEmpty && utf8.count <= 4096 && utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 }

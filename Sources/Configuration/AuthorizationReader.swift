@@ -28,10 +28,10 @@ struct AuthorizationReader {
         if let scope = refreshScope() { settings.refreshScope = scope }
         settings.afterLogout = loopback("post_logout_redirect_uri", example: "/logged-out")
         for key in Self.parameters where mapping.has(key) {
-            refuseTwice(key, in: "authorization_params", settings.authorizationParameters)
+            refuseTwice(key, in: "authorization_params", settings.additions(to: .authorization))
         }
         if mapping.has("resource") {
-            refuseTwice("resource", in: "token_params", settings.tokenParameters)
+            refuseTwice("resource", in: "token_params", settings.additions(to: .token))
         }
     }
 
@@ -135,9 +135,9 @@ struct AuthorizationReader {
     }
 
     private func refuseTwice(
-        _ name: String, in key: String, _ parameters: [(name: String, value: String)]
+        _ name: String, in key: String, _ additions: RequestAdditions
     ) {
-        guard parameters.contains(where: { $0.name == name }) else { return }
+        guard additions.parameters.contains(where: { $0.name == name }) else { return }
         problems.add(
             mapping.place(of: key), "the parameter \(quoted(name)) is given twice",
             hint: "keep the key \(name), and leave it out of \(key)")

@@ -137,7 +137,6 @@ struct CredentialReader {
     private static let later = [
         "provider": "write the provider's issuer, or its endpoints, instead",
         "grant": "only the authorization code grant is there; leave the key out",
-        "private_key": "use client_secret, or no client authentication",
         "discover": "write the issuer",
         "inject": "the access token is what is sent; leave the key out",
         "dpop": "bearer tokens only; leave the key out",

@@ -10,11 +10,9 @@ struct OAuthReader {
 
     static let keys =
         [
-            "issuer", "authorization_endpoint", "token_endpoint", "client_id", "client_secret",
-            "client_authentication", "scopes", "authorization_params", "token_params",
-            "redirect_uri",
-            "login", "login_wait", "refresh_before", "assumed_lifetime",
-        ] + AuthorizationReader.keys
+            "issuer", "authorization_endpoint", "token_endpoint", "client_id", "scopes",
+            "redirect_uri", "login", "login_wait", "refresh_before", "assumed_lifetime",
+        ] + ClientReader.keys + AdditionsReader.keys + AuthorizationReader.keys
 
     func settings() -> OAuthSettings? {
         let endpoints = endpoints()
@@ -28,14 +26,10 @@ struct OAuthReader {
         // Without endpoints the rest is read all the same, for what else is wrong with it.
         var settings = OAuthSettings(
             endpoints: endpoints ?? .issuer(""), clientID: client.value)
-        if let node = mapping.node("client_secret") {
-            settings.clientSecret = SecretReader(problems, paths).source(node, "client_secret")
-        }
-        readClientAuthentication(&settings)
+        ClientReader(mapping: mapping, problems: problems, paths: paths).read(into: &settings)
         settings.scopes = scopes()
-        settings.authorizationParameters = parameters(
-            "authorization_params", reserved: Self.reservedInAuthorization)
-        settings.tokenParameters = parameters("token_params", reserved: Self.reservedInToken)
+        settings.additions = AdditionsReader(mapping: mapping, problems: problems, paths: paths)
+            .additions()
         let authorization = AuthorizationReader(mapping: mapping, problems: problems)
         if let callback = authorization.loopback("redirect_uri", example: "/callback") {
             settings.callbackHost = callback.host
@@ -147,31 +141,7 @@ struct OAuthReader {
         }
     }
 
-    // MARK: The client and what it asks for
-
-    private func readClientAuthentication(_ settings: inout OAuthSettings) {
-        typealias Method = OAuthSettings.ClientAuthentication
-        settings.clientAuthentication = mapping.choice(
-            "client_authentication",
-            [Method.basic, .post, .none].map {
-                (word: $0 == .none ? "none" : $0.rawValue, value: $0)
-            })
-        switch settings.clientAuthentication {
-        case .basic, .post:
-            if !mapping.has("client_secret") {
-                mapping.missing(
-                    "client_secret", hint: "or write client_authentication: none")
-            }
-        case Method.none?:
-            if mapping.has("client_secret") {
-                problems.add(
-                    mapping.place(of: "client_secret"),
-                    "a client_secret is given, and client_authentication says none",
-                    hint: "leave one of them out")
-            }
-        case nil: break
-        }
-    }
+    // MARK: What it asks for
 
     /// A list, or one text with spaces as OAuth writes them (RFC 6749 section 3.3).
     private func scopes() -> [String] {
@@ -192,38 +162,4 @@ struct OAuthReader {
         return scopes
     }
 
-    /// Parameters that the login makes itself; one given twice would be two answers to one question.
-    static let reservedInAuthorization: Set<String> = [
-        "response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce",
-        "code_challenge", "code_challenge_method", "request", "request_uri",
-    ]
-    static let reservedInToken: Set<String> = [
-        "grant_type", "code", "redirect_uri", "client_id", "client_secret", "code_verifier",
-        "refresh_token", "client_assertion", "client_assertion_type", "scope", "device_code",
-    ]
-
-    private func parameters(
-        _ key: String, reserved: Set<String>
-    ) -> [(name: String, value: String)] {
-        guard let pairs = mapping.pairs(key) else { return [] }
-        return pairs.compactMap { pair in
-            guard !reserved.contains(pair.name) else {
-                problems.add(
-                    pair.value.place,
-                    "the parameter \(quoted(pair.name)) is made anew for each request and cannot be set",
-                    hint: Self.keyForParameter[pair.name].map { "use the key \($0)" })
-                return nil
-            }
-            guard !pair.name.isEmpty else {
-                problems.add(pair.value.place, "a parameter has no name")
-                return nil
-            }
-            return (pair.name, pair.value.value)
-        }
-    }
-
-    private static let keyForParameter = [
-        "scope": "scopes", "client_id": "client_id", "client_secret": "client_secret",
-        "redirect_uri": "redirect_uri", "response_mode": "response_mode",
-    ]
 }

@@ -55,6 +55,7 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
             setMethod(of: handle)
             setLimits(of: handle)
             setTrust(of: handle)
+            setCertificate(of: handle)
             setCallbacks(of: handle)
             return handle
         } catch {
@@ -157,6 +158,13 @@ extension RequestTransfer {
         if let directory = getenv("SSL_CERT_DIR") {
             handle.set(CURLOPT_CAPATH, String(cString: directory))
         }
+    }
+
+    /// PEM files, which libcurl reads when it connects (CURLOPT_SSLCERT(3), CURLOPT_SSLKEY(3)).
+    private func setCertificate(of handle: EasyHandle) {
+        guard let certificate = request.clientCertificate else { return }
+        handle.set(CURLOPT_SSLCERT, certificate.certificatePath)
+        handle.set(CURLOPT_SSLKEY, certificate.keyPath)
     }
 
     private func setCallbacks(of handle: EasyHandle) {

@@ -1,65 +1,52 @@
-// How a client shows the token endpoint who it is (RFC 6749 section 2.3). Exactly one method is used
-// in a request, and never a query.
+// How a client shows a server who it is (RFC 6749 section 2.3; RFC 7523 section 2.2; RFC 8705 section
+// 2). Exactly one method is used in a request, and never a query.
 
 package import Bytes
 import Crypto
 package import Vocabulary
 
-/// A client and its proof. Further methods are further cases.
+/// A client and its proof, for one request: an assertion is not sent twice.
 package enum ClientAuthentication: Sendable {
-    /// A public client: only its name, in the body.
+    /// A public client, or one that the TLS handshake has shown: only its name, in the body. An
+    /// empty name is no client at all, as some servers allow for grants that carry their own proof.
     case none(clientID: String)
     case basic(clientID: String, secret: SecretBytes)
     case post(clientID: String, secret: SecretBytes)
+    case assertion(clientID: String, SecretBytes)
 
-    /// - Parameters:
-    ///   - method: the configured one; nil chooses from what the server lists, basic first, since
-    ///     every server must support it (RFC 6749 section 2.3.1) and it is the default of a list
-    ///     that is absent (RFC 8414 section 2).
-    ///   - supported: `token_endpoint_auth_methods_supported`.
-    package init(
-        clientID: String, secret: SecretBytes?,
-        method: OAuthSettings.ClientAuthentication? = nil, supported: [String]? = nil
-    ) {
-        guard let secret, method != OAuthSettings.ClientAuthentication.none else {
-            self = .none(clientID: clientID)
-            return
-        }
-        let prefersPost =
-            supported.map { methods in
-                !methods.contains(OAuthSettings.ClientAuthentication.basic.rawValue)
-                    && methods.contains(OAuthSettings.ClientAuthentication.post.rawValue)
-            } ?? false
-        switch method ?? (prefersPost ? .post : .basic) {
-        case .post: self = .post(clientID: clientID, secret: secret)
-        case .basic, .none: self = .basic(clientID: clientID, secret: secret)
-        }
-    }
+    package static let assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
     /// What goes into the body.
-    var parameters: [FormParameter] {
+    package var parameters: [FormParameter] {
         switch self {
-        case .none(let clientID): [FormParameter("client_id", clientID)]
-        case .basic: []
+        case .none(let clientID):
+            return clientID.isEmpty ? [] : [FormParameter("client_id", clientID)]
+        case .basic: return []
         case .post(let clientID, let secret):
-            [FormParameter("client_id", clientID), FormParameter("client_secret", secret)]
+            return [FormParameter("client_id", clientID), FormParameter("client_secret", secret)]
+        case .assertion(let clientID, let assertion):
+            return [
+                FormParameter("client_id", clientID),
+                FormParameter("client_assertion_type", ClientAuthentication.assertionType),
+                FormParameter("client_assertion", assertion),
+            ]
         }
     }
 
     /// What goes into the head.
-    var fields: [OutboundRequest.Field] {
+    package var fields: [OutboundRequest.Field] {
         switch self {
-        case .none, .post: []
+        case .none, .post, .assertion: []
         case .basic(let clientID, let secret):
             [.init("Authorization", ClientAuthentication.basicValue(clientID, secret))]
         }
     }
 
     /// What no message may repeat.
-    var secrets: [SecretBytes] {
+    package var secrets: [SecretBytes] {
         switch self {
         case .none: []
-        case .basic(_, let secret), .post(_, let secret): [secret]
+        case .basic(_, let secret), .post(_, let secret), .assertion(_, let secret): [secret]
         }
     }
 
@@ -74,9 +61,46 @@ package enum ClientAuthentication: Sendable {
     }
 }
 
+extension OAuthSettings.ClientAuthentication {
+    /// The one method that requests use.
+    ///
+    /// - Parameters:
+    ///   - configured: decides, where there is one and a proof for it.
+    ///   - supported: the server's `token_endpoint_auth_methods_supported`. Of the methods that a
+    ///     secret allows basic comes first, since every server must support it (RFC 6749 section
+    ///     2.3.1) and it is the default of a list that is absent (RFC 8414 section 2).
+    package static func chosen(
+        configured: Self? = nil, hasSecret: Bool, hasKey: Bool = false,
+        hasCertificate: Bool = false,
+        supported: [String]? = nil
+    ) -> Self {
+        func isUsable(_ method: Self) -> Bool {
+            switch method {
+            case .none: true
+            case .basic, .post, .secretJWT: hasSecret
+            case .privateKeyJWT: hasKey
+            case .tls, .selfSignedTLS: hasCertificate
+            }
+        }
+        if let configured { return isUsable(configured) ? configured : .none }
+        // What was given besides a secret was given on purpose.
+        let usable: [Self] =
+            if hasKey {
+                [.privateKeyJWT]
+            } else if hasSecret {
+                [.basic, .post, .secretJWT]
+            } else if hasCertificate {
+                [.tls, .selfSignedTLS]
+            } else {
+                []
+            }
+        return usable.first { supported?.contains($0.rawValue) ?? true } ?? usable.first ?? .none
+    }
+}
+
 extension SecretBytes {
     /// The parts in a row.
-    fileprivate static func joined(_ parts: [SecretBytes]) -> SecretBytes {
+    static func joined(_ parts: [SecretBytes]) -> SecretBytes {
         SecretBytes(count: parts.reduce(0) { $0 + $1.count }) { target in
             var position = 0
             for part in parts {

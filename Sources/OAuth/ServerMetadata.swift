@@ -105,9 +105,17 @@ package struct ServerMetadata: Sendable {
 
     /// https, or http where the issuer itself is http on this machine: a public server must not
     /// point us at a local port.
-    package func url(of endpoint: Endpoint) throws(MetadataError) -> String {
+    ///
+    /// - Parameter mutualTLS: the one for clients that show a certificate, where the server has
+    ///   another one for them (RFC 8705 section 5).
+    package func url(
+        of endpoint: Endpoint, mutualTLS: Bool = false
+    ) throws(MetadataError) -> String {
         let name = endpoint.rawValue
-        guard let text = document[name]?.asString else { throw .missingEndpoint(name: name) }
+        let alias = document["mtls_endpoint_aliases"]?.asObject?[name]?.asString
+        guard let text = (mutualTLS ? alias : nil) ?? document[name]?.asString else {
+            throw .missingEndpoint(name: name)
+        }
         guard let url = try? WebURL(text), url.fragment == nil else {
             throw .invalidEndpoint(name: name, url: DisplayText.clean(text))
         }

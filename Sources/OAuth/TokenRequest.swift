@@ -25,13 +25,23 @@ package struct TokenGrant: Sendable {
 
     /// RFC 6749 section 6. Without `scopes` the server keeps to the granted ones.
     package static func refresh(_ token: SecretBytes, scopes: [String]? = nil) -> TokenGrant {
-        var parameters = [
-            FormParameter("grant_type", "refresh_token"), FormParameter("refresh_token", token),
-        ]
-        if let scopes, !scopes.isEmpty {
-            parameters.append(FormParameter("scope", scopes.joined(separator: " ")))
-        }
-        return TokenGrant(parameters: parameters, secrets: [token])
+        TokenGrant(
+            parameters: [
+                FormParameter("grant_type", "refresh_token"), FormParameter("refresh_token", token),
+            ] + scope(scopes), secrets: [token])
+    }
+
+    /// `scope`, where there is one to ask for (RFC 6749 section 3.3).
+    static func scope(_ scopes: [String]?) -> [FormParameter] {
+        guard let scopes, !scopes.isEmpty else { return [] }
+        return [FormParameter("scope", scopes.joined(separator: " "))]
+    }
+
+    /// The same without `scope`, after a server has called it invalid; nil where there is none.
+    package var withoutScope: TokenGrant? {
+        let rest = parameters.filter { $0.name != "scope" }
+        guard rest.count < parameters.count else { return nil }
+        return TokenGrant(parameters: rest, secrets: secrets)
     }
 }
 
@@ -43,42 +53,43 @@ package struct TokenRequest: Sendable {
     /// What an extra parameter may not be called.
     package static let reservedParameters: Set<String> = [
         "grant_type", "code", "redirect_uri", "code_verifier", "refresh_token", "client_id",
-        "client_secret", "client_assertion", "client_assertion_type",
+        "client_secret", "client_assertion", "client_assertion_type", "device_code", "assertion",
+        "subject_token", "subject_token_type", "actor_token", "actor_token_type",
     ]
 
     package let endpoint: String
     let grant: TokenGrant
     let client: ClientAuthentication
-    let extras: [(name: String, value: String)]
+    let additions: FormAdditions
+    let certificate: ClientCertificate?
 
-    /// - Parameter extras: sent with every request of the client, `resource` for one; those with
-    ///   the name of a parameter that the grant sets are left out.
+    /// - Parameters:
+    ///   - additions: what the configuration adds; parameters with the name of one that the grant
+    ///     sets or that is reserved are left out.
+    ///   - certificate: shown to the server in the TLS handshake.
     package init(
         endpoint: String, grant: TokenGrant, client: ClientAuthentication,
-        extras: [(name: String, value: String)] = []
+        additions: FormAdditions = FormAdditions(), certificate: ClientCertificate? = nil
     ) {
         self.endpoint = endpoint
         self.grant = grant
         self.client = client
-        self.extras = extras
+        var additions = additions
+        additions.parameters.removeAll { TokenRequest.reservedParameters.contains($0.name) }
+        self.additions = additions
+        self.certificate = certificate
+    }
+
+    private var post: FormPost {
+        FormPost(endpoint: endpoint, grant.parameters, by: client, additions: additions)
     }
 
     /// The message to send.
     package var outbound: OutboundRequest {
-        var parameters = grant.parameters + client.parameters
-        let names = Set(parameters.map(\.name)).union(TokenRequest.reservedParameters)
-        parameters += extras.filter { !names.contains($0.name) }
-            .map { FormParameter($0.name, $0.value) }
-        return OutboundRequest(
-            .post, endpoint,
-            fields: [
-                .init("Content-Type", "application/x-www-form-urlencoded"),
-                .init("Accept", "application/json"),
-            ] + client.fields,
-            body: FormEncoding.encode(parameters),
-            timeoutMilliseconds: TokenRequest.timeoutMilliseconds)
+        post.outbound(
+            certificate: certificate, timeoutMilliseconds: TokenRequest.timeoutMilliseconds)
     }
 
     /// Values that no message may repeat.
-    var secrets: [SecretBytes] { grant.secrets + client.secrets }
+    var secrets: [SecretBytes] { grant.secrets + post.secrets }
 }

@@ -59,14 +59,19 @@ package struct OAuthSettings: Sendable {
         case none
         case basic = "client_secret_basic"
         case post = "client_secret_post"
+        case secretJWT = "client_secret_jwt"
+        case privateKeyJWT = "private_key_jwt"
+        case tls = "tls_client_auth"
+        case selfSignedTLS = "self_signed_tls_client_auth"
     }
 
     /// Where the endpoints come from.
     package enum Endpoints: Sendable {
         /// An issuer whose metadata names them (RFC 8414; OpenID Connect Discovery 1.0).
         case issuer(String)
-        /// By hand; `issuer` is compared with what answers claim, when it is known.
-        case fixed(authorization: String, token: String, issuer: String?)
+        /// By hand; `issuer` is compared with what answers claim, when it is known. Only a login in
+        /// a browser needs an authorization endpoint.
+        case fixed(authorization: String?, token: String, issuer: String?)
         /// The protected resource, an upstream's URL, names its servers (RFC 9728). `issuer` is the
         /// only one of them that is wanted, where the configuration names one.
         case discovered(resource: String, issuer: String?)
@@ -92,19 +97,26 @@ package struct OAuthSettings: Sendable {
     package var endpoints: Endpoints
     /// Further endpoints that the configuration names, by their names in metadata; these win.
     package var endpointsByHand: [String: String]
+    package var grant: GrantSettings
     /// Empty where `registration` has to find it: `DiscoveryDesk.client` gives settings that have one.
     package var clientID: String
     package var registration: RegistrationSettings?
     package var clientSecret: SecretSource?
-    /// Nil: chosen from the metadata, `none` without a secret.
+    /// Signs assertions; PEM.
+    package var privateKey: SecretSource?
+    /// `kid` of those assertions.
+    package var keyID: String?
+    package var assertionAudience: AssertionAudience
+    /// Shown to the provider; its endpoints for TLS clients are preferred then (RFC 8705 section 5).
+    package var clientCertificate: ClientCertificate?
+    /// Nil: chosen from the metadata and from what is there, `none` without a secret or a key.
     package var clientAuthentication: ClientAuthentication?
     package var scopes: [String]
     package var authorization: AuthorizationSettings
     package var refreshScope: RefreshScope
-    /// Sent with authorization requests, each once; reserved names were refused at load.
-    package var authorizationParameters: [(name: String, value: String)]
-    /// Sent with token requests, refreshes included.
-    package var tokenParameters: [(name: String, value: String)]
+    /// Reserved names were refused at load.
+    package var additions: [RequestKind: RequestAdditions]
+    package var quirks: ProviderQuirks
     /// The loopback callback: a pinned port, or nil for a free one.
     package var callbackPort: UInt16?
     package var callbackPath: String
@@ -124,15 +136,20 @@ package struct OAuthSettings: Sendable {
     package init(endpoints: Endpoints, clientID: String) {
         self.endpoints = endpoints
         endpointsByHand = [:]
+        grant = .authorizationCode
         self.clientID = clientID
         registration = nil
         clientSecret = nil
+        privateKey = nil
+        keyID = nil
+        assertionAudience = .issuer
+        clientCertificate = nil
         clientAuthentication = nil
         scopes = []
         authorization = AuthorizationSettings()
         refreshScope = .none
-        authorizationParameters = []
-        tokenParameters = []
+        additions = [:]
+        quirks = []
         callbackPort = nil
         callbackPath = "/callback"
         callbackHost = "127.0.0.1"

@@ -29,6 +29,8 @@ package struct OutboundRequest: Sendable {
     package var url: String
     package var fields: [Field]
     package var body: SecretBytes?
+    /// Shown to the server where it asks for one.
+    package var clientCertificate: ClientCertificate?
     /// From the first byte of the connection to the last of the answer.
     package var timeoutMilliseconds: UInt64
     package var responseBytesMax: Int
@@ -41,6 +43,7 @@ package struct OutboundRequest: Sendable {
         self.url = url
         self.fields = fields
         self.body = body
+        clientCertificate = nil
         self.timeoutMilliseconds = timeoutMilliseconds
         self.responseBytesMax = responseBytesMax
     }

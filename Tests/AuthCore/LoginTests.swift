@@ -16,7 +16,9 @@ import Vocabulary
     @Test func `goes from a URL through the callback to a stored login`() async throws {
         var settings = Ground.settings
         settings.scopes = ["openid", "api"]
-        settings.authorizationParameters = [("audience", "x"), ("login_hint", "old")]
+        settings.additions[.authorization] = RequestAdditions(parameters: [
+            NamedValue("audience", "x"), NamedValue("login_hint", "old"),
+        ])
         let ground = try Ground()
         var options = LoginOptions(.printURL)
         options.additionalScopes = ["api", "more"]

@@ -313,7 +313,9 @@ struct Answer: Sendable, CustomTestStringConvertible {
     @Test func `lets extra parameters and the client's name go with each refresh`() async throws {
         // C100
         var settings = Ground.settings
-        settings.tokenParameters = [("resource", "https://api.example.com/mcp")]
+        settings.additions[.token] = RequestAdditions(parameters: [
+            NamedValue("resource", "https://api.example.com/mcp")
+        ])
         let ground = try Ground(ScriptedFetcher([.tokens("AT2")]))
         try await ground.save(secondsLeft: -10)
         _ = try await ground.keeper(settings).text()

@@ -28,9 +28,12 @@ import Vocabulary
         #expect(oauth.clientSecret == .command(["/etc/proxy/./secret.sh", "--quiet"]))
         #expect(oauth.clientAuthentication == .post)
         #expect(oauth.scopes == ["openid", "email"])
-        #expect(oauth.authorizationParameters.map(\.name) == ["prompt", "audience"])
-        #expect(oauth.authorizationParameters.map(\.value) == ["consent", "https://api"])
-        #expect(oauth.tokenParameters.map(\.name) == ["audience"])
+        #expect(
+            oauth.additions(to: .authorization).parameters == [
+                NamedValue("prompt", "consent"), NamedValue("audience", "https://api"),
+            ])
+        #expect(
+            oauth.additions(to: .token).parameters == [NamedValue("audience", "https://api")])
         #expect(oauth.callbackHost == "localhost")
         #expect(oauth.callbackPort == 8123)
         #expect(oauth.callbackPath == "/cb")
@@ -38,6 +41,64 @@ import Vocabulary
         #expect(oauth.loginWaitMilliseconds == 0)
         #expect(oauth.refreshLeadSeconds == 300)
         #expect(oauth.fallbackLifetimeSeconds == 3600)
+    }
+
+    @Test func `read what is added to requests, as a text or where it is made`() throws {
+        let oauth = try settings(
+            short(
+                credential: """
+                    token_params: { audience: a, proof: { file: proof } }
+                    token_headers: { OAuth-Client-Attestation-PoP: { command: [pop] } }
+                    refresh_params: { audience: b }
+                    device_headers: { X-A: { env: A } }
+                    par_headers: { X-B: b }
+                    """)
+        ).oauth
+        #expect(
+            oauth.additions(to: .token)
+                == RequestAdditions(
+                    parameters: [
+                        NamedValue("audience", "a"),
+                        NamedValue("proof", .secret(.file(path: "/etc/proxy/proof"))),
+                    ],
+                    fields: [
+                        NamedValue("OAuth-Client-Attestation-PoP", .secret(.command(["pop"])))
+                    ]))
+        // A refresh is a token request whose own additions come first.
+        #expect(
+            oauth.additions(to: .refresh).parameters == [
+                NamedValue("proof", .secret(.file(path: "/etc/proxy/proof"))),
+                NamedValue("audience", "b"),
+            ])
+        #expect(oauth.additions(to: .refresh).fields == oauth.additions(to: .token).fields)
+        #expect(
+            oauth.additions(to: .device).fields == [
+                NamedValue("X-A", .secret(.environment(name: "A")))
+            ])
+        #expect(oauth.additions(to: .pushedAuthorization).fields == [NamedValue("X-B", "b")])
+        #expect(oauth.additions(to: .revocation) == RequestAdditions())
+    }
+
+    @Test func `read how a client shows who it is`() throws {
+        let oauth = try settings(
+            short(
+                credential: """
+                    private_key: { file: client.pem }
+                    key_id: k1
+                    assertion_audience: token_endpoint
+                    client_certificate: cert.pem
+                    client_certificate_key: /run/key.pem
+                    client_authentication: private_key_jwt
+                    """)
+        ).oauth
+        #expect(oauth.privateKey == .file(path: "/etc/proxy/client.pem"))
+        #expect(oauth.keyID == "k1")
+        #expect(oauth.assertionAudience == .tokenEndpoint)
+        #expect(
+            oauth.clientCertificate
+                == ClientCertificate(
+                    certificatePath: "/etc/proxy/cert.pem", keyPath: "/run/key.pem"))
+        #expect(oauth.clientAuthentication == .privateKeyJWT)
     }
 
     @Test(arguments: [
@@ -172,7 +233,7 @@ import Vocabulary
         ),
         (
             "client_id: a, issuer: https://a, client_authentication: private_key_jwt",
-            "\"private_key_jwt\" is no value for \"client_authentication\""
+            "credential \"default\" needs the key \"private_key\""
         ),
         ("client_id: a, issuer: https://a, scopes: ['a\"b']", "\"a\"b\" is no scope"),
         ("client_id: a, issuer: https://a, scopes: { a: b }", "\"scopes\" must be a list"),
@@ -204,9 +265,20 @@ import Vocabulary
         ),
         ("provider: github, client_id: a", "the key \"provider\" is not supported yet"),
         (
-            "client_id: a, issuer: https://a, private_key: { file: a }",
-            "the key \"private_key\" is not "
-                + "supported yet"
+            "client_id: a, issuer: https://a, private_key: { file: a }, client_secret: { env: A }",
+            "credential \"default\" needs the key \"client_authentication\""
+        ),
+        (
+            "client_id: a, issuer: https://a, client_certificate_key: a",
+            "credential \"default\" needs the key \"client_certificate\""
+        ),
+        (
+            "client_id: a, issuer: https://a, token_headers: { Authorization: x }",
+            "the header \"Authorization\" is made anew for each request"
+        ),
+        (
+            "client_id: a, issuer: https://a, token_headers: { 'A B': x }",
+            "\"A B\" is no name of a header field"
         ),
         ("token: { env: T }, header: 'X Y'", "\"X Y\" is no name of a header field"),
         (

@@ -9,7 +9,8 @@ private func sent(
     extras: [(name: String, value: String)] = []
 ) -> (body: String, authorization: String?, request: OutboundRequest) {
     let request = TokenRequest(
-        endpoint: "https://id.example.com/token?p=x", grant: grant, client: client, extras: extras
+        endpoint: "https://id.example.com/token?p=x", grant: grant, client: client,
+        additions: FormAdditions(parameters: extras.map { FormParameter($0.name, $0.value) })
     ).outbound
     let field = request.fields.first { $0.name == "Authorization" }
     return (request.body.map(text) ?? "", field.map { text($0.value) }, request)
@@ -77,31 +78,52 @@ private func sent(
 }
 
 @Suite struct `Client authentication` {
-    private enum Kind { case none, basic, post }
-
-    private func kind(_ client: ClientAuthentication) -> Kind {
-        switch client {
-        case .none: .none
-        case .basic: .basic
-        case .post: .post
-        }
-    }
+    private typealias Method = OAuthSettings.ClientAuthentication
 
     @Test func `follows the configuration, then the server, then the RFC`() {
+        // C098: what the server lists is respected, and it is one method.
         func choose(
-            _ method: OAuthSettings.ClientAuthentication?, _ supported: [String]?,
-            secret: SecretBytes? = SecretBytes("s")
-        ) -> Kind {
-            kind(.init(clientID: "c", secret: secret, method: method, supported: supported))
+            _ method: Method?, _ supported: [String]?, hasSecret: Bool = true
+        ) -> Method {
+            .chosen(configured: method, hasSecret: hasSecret, supported: supported)
         }
         #expect(choose(nil, nil) == .basic)
         #expect(choose(nil, []) == .basic)
         #expect(choose(nil, ["client_secret_post", "client_secret_basic"]) == .basic)
         #expect(choose(nil, ["client_secret_post", "private_key_jwt"]) == .post)
+        #expect(choose(nil, ["client_secret_jwt", "private_key_jwt"]) == .secretJWT)
         #expect(choose(.post, ["client_secret_basic"]) == .post)
         #expect(choose(.basic, ["client_secret_post"]) == .basic)
-        #expect(choose(OAuthSettings.ClientAuthentication.none, nil) == .none)
-        #expect(choose(nil, nil, secret: nil) == .none)
-        #expect(choose(.basic, nil, secret: nil) == .none)
+        #expect(choose(Method.none, nil) == .none)
+        #expect(choose(nil, nil, hasSecret: false) == .none)
+        #expect(choose(.basic, nil, hasSecret: false) == .none)
+    }
+
+    @Test func `prefers what was given besides a secret`() {
+        #expect(Method.chosen(hasSecret: true, hasKey: true) == .privateKeyJWT)
+        #expect(Method.chosen(hasSecret: false, hasKey: true, supported: []) == .privateKeyJWT)
+        #expect(Method.chosen(hasSecret: true, hasCertificate: true) == .basic)
+        #expect(Method.chosen(hasSecret: false, hasCertificate: true) == .tls)
+        #expect(
+            Method.chosen(
+                hasSecret: false, hasCertificate: true, supported: ["self_signed_tls_client_auth"])
+                == .selfSignedTLS)
+        #expect(
+            Method.chosen(configured: .tls, hasSecret: true, hasCertificate: true) == .tls)
+    }
+
+    @Test func `with an assertion names the client and nothing that it could be guessed from`() {
+        let (body, authorization, _) = sent(
+            .assertion(clientID: "c", SecretBytes("h.c.s")))
+        #expect(authorization == nil)
+        #expect(
+            body.hasSuffix(
+                "&client_id=c&client_assertion_type="
+                    + "urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer"
+                    + "&client_assertion=h.c.s"))
+    }
+
+    @Test func `is left out for a client without a name`() {
+        #expect(!sent(.none(clientID: "")).body.contains("client_id"))
     }
 }
