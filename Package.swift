@@ -51,6 +51,7 @@ let fuzzers: [Target] =
         fuzzer("Requests", of: ["LoopbackServer", "HTTPWire"]),
         fuzzer("TokenResponse", of: ["OAuth", "Bytes", "Vocabulary"]),
         fuzzer("Documents", of: ["OAuth", "Bytes", "Vocabulary"]),
+        fuzzer("Tokens", of: ["OAuth", "Crypto", "Bytes", "Vocabulary"]),
         fuzzer("Configuration", of: ["Configuration", "Routing", "Vocabulary"]),
         fuzzer("HeadEdits", of: ["Routing", "HTTPWire", "Bytes", "Vocabulary"]),
     ]

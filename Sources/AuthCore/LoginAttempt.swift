@@ -255,9 +255,10 @@ actor LoginAttempt {
     private func check(_ bytes: SecretBytes?, now: WallTime) throws(LoginFailure) {
         guard let bytes else { return }
         do throws(IDTokenError) {
-            try IDToken(bytes).check(
-                IDToken.Expectation(
-                    issuer: issuer, clientID: settings.clientID, nonce: request.nonce), now: now)
+            var policy = IDTokenPolicy(
+                issuer: issuer, clientID: settings.clientID, keys: .unavailable)
+            policy.nonce = request.nonce
+            try IDToken(bytes).validate(policy, now: now)
         } catch {
             throw .idToken(error)
         }
@@ -334,6 +335,6 @@ extension Login {
             let ours = idToken.flatMap({ try? IDToken($0) }),
             let theirs = other.idToken.flatMap({ try? IDToken($0) })
         else { return false }
-        return (try? theirs.checkContinues(ours)) != nil
+        return theirs.isOfSamePerson(as: ours)
     }
 }

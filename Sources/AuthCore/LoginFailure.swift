@@ -60,7 +60,7 @@ extension LoginFailure {
         case .callback(let error): error.text
         case .token(let failure): failure.description
         case .clientSecret(let error): error.message
-        case .idToken(let error): "the provider's ID token is not acceptable: \(error)"
+        case .idToken(let error): "the provider's ID token is not acceptable: \(error.text)"
         case .store(let error): error.message
         case .timedOut(let seconds): "nobody finished the login within \(seconds) s"
         case .cancelled: "the login was cancelled"

@@ -266,7 +266,7 @@ actor OAuthSource: CredentialSource {
         guard let bytes = response.idToken, let fresh = try? IDToken(bytes),
             let known = login.idToken.flatMap({ try? IDToken($0) })
         else { return true }
-        return (try? fresh.checkContinues(known)) != nil
+        return fresh.isOfSamePerson(as: known)
     }
 
     // MARK: Failing

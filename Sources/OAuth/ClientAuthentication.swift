@@ -97,19 +97,3 @@ extension OAuthSettings.ClientAuthentication {
         return usable.first { supported?.contains($0.rawValue) ?? true } ?? usable.first ?? .none
     }
 }
-
-extension SecretBytes {
-    /// The parts in a row.
-    static func joined(_ parts: [SecretBytes]) -> SecretBytes {
-        SecretBytes(count: parts.reduce(0) { $0 + $1.count }) { target in
-            var position = 0
-            for part in parts {
-                part.withBytes { bytes in
-                    UnsafeMutableRawBufferPointer(rebasing: target[position...])
-                        .copyMemory(from: bytes)
-                }
-                position += part.count
-            }
-        }
-    }
-}

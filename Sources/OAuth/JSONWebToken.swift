@@ -1,13 +1,15 @@
-// Takes a JWT in compact form apart (RFC 7515 section 7.1; RFC 7519). It verifies no signature:
-// what it reads is good for showing, and for an expiry to fall back on.
+// Takes a JWT in compact form apart (RFC 7515 section 7.1; RFC 7519). What it reads is unverified: good
+// for showing, and for an expiry to fall back on, until `JSONWebKeySet` or a policy has judged it.
 
 package import Bytes
-import Crypto
+package import Crypto
 package import Vocabulary
 
 /// Why bytes are no JWT.
 package enum JSONWebTokenError: Error, Hashable, Sendable {
     case notCompact
+    /// Five parts: a JWE (RFC 7516 section 7.1), which nobody here can open.
+    case encrypted
     case notBase64URL
     case notJSON
     case tooLarge(limit: Int)
@@ -28,9 +30,10 @@ package struct JSONWebToken: Sendable {
             throw .tooLarge(limit: JSONWebToken.bytesMax)
         }
         let parts = token.withBytes { bytes in
-            bytes.split(separator: ASCII.dot, maxSplits: 3, omittingEmptySubsequences: false)
+            bytes.split(separator: ASCII.dot, maxSplits: 5, omittingEmptySubsequences: false)
                 .map { SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0)) }
         }
+        guard parts.count != 5 else { throw .encrypted }
         guard parts.count == 3 else { throw .notCompact }
         header = try JSONWebToken.object(parts[0])
         claims = try JSONWebToken.object(parts[1])
@@ -40,6 +43,15 @@ package struct JSONWebToken: Sendable {
             SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<signedCount]))
         }
     }
+
+    /// Which key the signer says it used (RFC 7515 section 4.1.4).
+    package var keyID: String? { header["kid"]?.asString }
+
+    /// The name in `alg`, which may be none that exists here.
+    package var algorithmName: String? { header["alg"]?.asString }
+
+    /// The signature's algorithm; nil for "none" and for what nobody here knows.
+    package var algorithm: JWSAlgorithm? { algorithmName.flatMap { JWSAlgorithm(rawValue: $0) } }
 
     /// `exp` of an access token that happens to be a JWT (RFC 9068); nil for any other.
     package static func expiry(of accessToken: SecretBytes) -> WallTime? {

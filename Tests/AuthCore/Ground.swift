@@ -38,6 +38,9 @@ final class Ground: Sendable {
             secretVariables: ["SECRET"], chance: { 0 })
     }
 
+    /// Whoever signs ID tokens.
+    static let provider = TokenSigner()
+
     var record: String { directory.path("state/github.json") }
 
     /// The record's bytes, or nil.

@@ -37,7 +37,7 @@ import Vocabulary
             .json(
                 200,
                 #"{"access_token":"AT1","refresh_token":"RT1","expires_in":"300","scope":"openid api","#
-                    + #""id_token":"e30.\#(base64URL(claims)).","did":"x"}"#)
+                    + #""id_token":"\#(Ground.provider.token(claims))","did":"x"}"#)
         }
         try await blocking {
             let answer = try page.visit(try page.success())
@@ -207,7 +207,7 @@ import Vocabulary
         ]
         let wrong = String(claim.dropFirst().prefix { $0 != "\"" })
         claims[wrong == "x" ? "nonce" : wrong] = claim
-        let token = "e30.\(base64URL("{" + claims.values.joined(separator: ",") + "}"))."
+        let token = Ground.provider.token("{" + claims.values.joined(separator: ",") + "}")
         ground.fetcher.answer { _, _ in
             .json(200, #"{"access_token":"AT1","id_token":"\#(token)"}"#)
         }
@@ -233,10 +233,9 @@ import Vocabulary
         let claims =
             #"{"iss":"\#(issuer)","sub":"s","aud":"my-cli","exp":\#(issued + 300),"iat":\#(issued),"#
             + #""nbf":\#(issued),"nonce":"\#(page.parameters["nonce"] ?? "")"}"#
+        let token = Ground.provider.token(claims)
         ground.fetcher.answer { _, _ in
-            .json(
-                200,
-                #"{"access_token":"AT1","expires_in":60,"id_token":"e30.\#(base64URL(claims))."}"#)
+            .json(200, #"{"access_token":"AT1","expires_in":60,"id_token":"\#(token)"}"#)
         }
         try await blocking { _ = try page.visit(try page.success()) }
         let login = try await session.result()
@@ -393,10 +392,9 @@ import Vocabulary
         for subject in ["s", "other"] {
             let ground = try Ground()
             func token(_ subject: String, _ nonce: String) -> String {
-                "e30."
-                    + base64URL(
-                        #"{"iss":"\#(issuer)","sub":"\#(subject)","aud":"my-cli","exp":1700000300,"#
-                            + #""iat":1700000000,"nonce":"\#(nonce)"}"#) + "."
+                Ground.provider.token(
+                    #"{"iss":"\#(issuer)","sub":"\#(subject)","aud":"my-cli","exp":1700000300,"#
+                        + #""iat":1700000000,"nonce":"\#(nonce)"}"#)
             }
             var old = ground.login("OLD", refresh: "RT1")
             old.idToken = SecretBytes(token("s", "x"))
