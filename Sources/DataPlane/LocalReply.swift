@@ -113,6 +113,11 @@ extension LocalReply {
                 "the request's head exceeds the proxy's limit",
                 hint: "raise \"limits.head\" or \"limits.fields\" if the client needs it")
         }
+        if error == .unsupportedVersion {
+            return ReplyText(
+                505, "version_not_supported", "Version not supported",
+                "the proxy speaks HTTP/1.0 and HTTP/1.1 here")
+        }
         return ReplyText(
             400, "bad_request", "Malformed request",
             "the request breaks the rules of HTTP/1.1 (\(error)) and was not passed on")
@@ -124,6 +129,10 @@ extension LocalReply {
             ReplyText(
                 405, "method_not_supported", "Method not supported",
                 "the proxy passes on neither CONNECT nor TRACE")
+        case .hostInvalid:
+            ReplyText(
+                400, "bad_request", "Malformed request",
+                "the request's Host is no host and port and was not passed on")
         case .hostNotAllowed:
             ReplyText(
                 421, "host_not_allowed", "Host not allowed",

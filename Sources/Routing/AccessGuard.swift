@@ -10,6 +10,8 @@ package enum AccessRefusal: Hashable, Sendable {
     /// CONNECT, which would open a tunnel past every rule, or TRACE, which would send the credential
     /// back (RFC 9110 sections 9.3.6 and 9.3.8).
     case methodNotSupported
+    /// The Host field is no host and port (RFC 9112 section 3.2).
+    case hostInvalid
     /// The name asked for is not this proxy's: a rebound DNS name, or a client set up wrongly.
     case hostNotAllowed
     /// A page of an origin that is not allowed, `null` included.
@@ -102,7 +104,7 @@ package struct AccessGuard: Sendable {
         _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
     ) -> AccessRefusal? {
         if head.method == .connect || head.method == .trace { return .methodNotSupported }
-        if !isHostAllowed(head, target, bytes) { return .hostNotAllowed }
+        if let refusal = judgeHost(head, target, bytes) { return refusal }
         if let refusal = judgeBrowser(head, bytes) { return refusal }
         if let required, !carries(required.name, required.value, head, bytes) {
             return .requiredFieldMissing
@@ -113,20 +115,24 @@ package struct AccessGuard: Sendable {
 
     /// The authority of an absolute target counts instead of the Host field
     /// (RFC 9112 section 3.2.2). A request without either is HTTP/1.0 and from no browser.
-    private func isHostAllowed(
+    private func judgeHost(
         _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
-    ) -> Bool {
+    ) -> AccessRefusal? {
         let text: UnsafeRawBufferPointer
         if target.form == .absolute {
+            // What is meant for a secured connection is not served on another (RFC 9110 section 7.4).
+            guard target.defaultPort == 80 else { return .hostNotAllowed }
             text = target.authority.bytes(in: bytes)
         } else if let host = head.value(of: .host, in: bytes) {
             text = host
         } else {
-            return head.minorVersion == 0
+            return head.minorVersion == 0 ? nil : .hostNotAllowed
         }
-        guard let authority = Authority(text) else { return false }
-        let port = authority.port ?? target.defaultPort
-        return hosts.valueIgnoringCase(authority.host, tag: UInt32(port)) != nil
+        if let authority = Authority(text) {
+            let port = authority.port ?? target.defaultPort
+            if hosts.valueIgnoringCase(authority.host, tag: UInt32(port)) != nil { return nil }
+        }
+        return Authority.isValid(text) ? .hostNotAllowed : .hostInvalid
     }
 
     /// Origin first: one that is allowed may come from another site.

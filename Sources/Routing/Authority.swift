@@ -40,3 +40,25 @@ struct Authority {
         self.port = port
     }
 }
+
+extension Authority {
+    /// Whether a text is `uri-host [ ":" port ]` at all (RFC 3986 section 3.2.2), however odd. Slow,
+    /// for what is refused anyway.
+    static func isValid(_ text: UnsafeRawBufferPointer) -> Bool {
+        var host = text[...]
+        if let colon = text.lastIndex(of: ASCII.colon),
+            text[colon...].dropFirst().allSatisfy(ASCII.isDigit)
+        {
+            host = text[..<colon]
+        }
+        guard host.first == 0x5B else { return host.allSatisfy(isNameByte) }
+        return host.last == 0x5D
+            && host.dropFirst().dropLast().allSatisfy { isNameByte($0) || $0 == ASCII.colon }
+    }
+
+    /// unreserved, sub-delims and the sign of an encoded byte.
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        (byte | 0x20) &- 0x61 < 26 || ASCII.isDigit(byte)
+            || "-._~!$&'()*+,;=%".utf8.contains(byte)
+    }
+}

@@ -72,7 +72,7 @@ import Vocabulary
         ("GET / HTTP/1.1\r\n" + String(repeating: "A: b\r\n", count: 200), 431),
         ("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421),
         ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400),
-        ("GET / HTTP/2.0\r\n\r\n", 400),
+        ("GET / HTTP/2.0\r\n\r\n", 505),
         ("CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n", 405),
     ])
     func `a head that breaks a rule is answered and never forwarded`(

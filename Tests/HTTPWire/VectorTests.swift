@@ -1,11 +1,6 @@
 import HTTPWire
+import Support
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 @Suite struct `Vectors` {
     @Test(arguments: Vector.load("framing.txt") + Vector.load("heads.txt"))
@@ -48,12 +43,9 @@ struct Vector: CustomTestStringConvertible {
     var testDescription: String { name }
 
     static func load(_ file: String) -> [Vector] {
-        var folder = #filePath.split(separator: "/", omittingEmptySubsequences: false)
-        folder.removeLast(2)
-        let path = folder.joined(separator: "/") + "/Vectors/" + file
         var vectors: [Vector] = []
         var current: Vector?
-        for line in lines(of: path) {
+        for line in vectorLines(file) {
             if line.hasPrefix("== ") {
                 precondition(current == nil, "\(line): the vector before has no outcome")
                 current = Vector(
@@ -65,42 +57,10 @@ struct Vector: CustomTestStringConvertible {
             } else if line.hasPrefix("response to ") && current?.message.isEmpty == true {
                 current!.kind = .response(to: line.hasSuffix(" HEAD") ? .head : .get)
             } else if line != "request" || current?.message.isEmpty != true {
-                current?.message += unescaped(line)
+                current?.message += oddBytes(line).bytes
             }
         }
-        precondition(current == nil && !vectors.isEmpty, "\(path) is not whole")
+        precondition(current == nil && !vectors.isEmpty, "\(file) is not whole")
         return vectors
-    }
-
-    private static func lines(of path: String) -> [String] {
-        guard let file = fopen(path, "r") else { preconditionFailure("cannot open \(path)") }
-        defer { fclose(file) }
-        var bytes: [UInt8] = []
-        while case let byte = getc(file), byte != EOF { bytes.append(UInt8(byte)) }
-        return bytes.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    private static func unescaped(_ line: String) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var rest = line.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "\\") else {
-                bytes.append(byte)
-                continue
-            }
-            switch rest.popFirst() {
-            case UInt8(ascii: "r"): bytes.append(0x0D)
-            case UInt8(ascii: "n"): bytes.append(0x0A)
-            case UInt8(ascii: "t"): bytes.append(0x09)
-            case UInt8(ascii: "0"): bytes.append(0)
-            case UInt8(ascii: "\\"): bytes.append(0x5C)
-            case UInt8(ascii: "x"):
-                let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-                bytes.append(UInt8(digits, radix: 16)!)
-                rest = rest.dropFirst(2)
-            default: preconditionFailure("unknown escape in \(line)")
-            }
-        }
-        return bytes
     }
 }
