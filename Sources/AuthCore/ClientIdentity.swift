@@ -20,18 +20,56 @@ struct ClientIdentity: Sendable {
             hasCertificate: settings.clientCertificate != nil,
             supported: endpoints.authenticationMethods)
         let clientID = settings.clientID
+        let algorithms = endpoints.metadata?.assertionAlgorithms
         switch method {
         case .none, .tls, .selfSignedTLS: return .none(clientID: clientID)
         case .basic: return .basic(clientID: clientID, secret: try await secret())
         case .post: return .post(clientID: clientID, secret: try await secret())
-        case .secretJWT, .privateKeyJWT: return .none(clientID: clientID)
+        case .secretJWT:
+            let secret = try await secret()
+            let signer = try signer(settings.clientSecret) { () throws(SigningProblem) in
+                try JSONWebSigner(sharing: secret, supported: algorithms)
+            }
+            return assertion(by: signer, at: endpoints)
+        case .privateKeyJWT:
+            guard let source = settings.privateKey else { preconditionFailure(Self.chosenBlindly) }
+            let pem = try await source.readWhole(in: surroundings)
+            let signer = try signer(source) { () throws(SigningProblem) in
+                try JSONWebSigner(pem: pem, keyID: settings.keyID, supported: algorithms)
+            }
+            return assertion(by: signer, at: endpoints)
         }
     }
 
+    private static let chosenBlindly = "a method is chosen only where there is what it needs"
+
     private func secret() async throws(SecretError) -> SecretBytes {
-        guard let source = settings.clientSecret else {
-            preconditionFailure("a method that needs a secret is chosen only where there is one")
-        }
+        guard let source = settings.clientSecret else { preconditionFailure(Self.chosenBlindly) }
         return try await source.read(in: surroundings)
+    }
+
+    private func signer(
+        _ source: SecretSource?, _ make: () throws(SigningProblem) -> JSONWebSigner
+    ) throws(SecretError) -> JSONWebSigner {
+        do throws(SigningProblem) {
+            return try make()
+        } catch {
+            throw .unusableKey(source: source?.name ?? "the key", reason: error.reason)
+        }
+    }
+
+    private func assertion(
+        by signer: JSONWebSigner, at endpoints: Endpoints
+    ) -> ClientAuthentication {
+        let audience =
+            switch settings.assertionAudience {
+            case .issuer: endpoints.issuer ?? endpoints.token
+            case .tokenEndpoint: endpoints.token
+            case .other(let text): text
+            }
+        let assertion = ClientAssertion(
+            clientID: settings.clientID, audience: audience, signer: signer)
+        return .assertion(
+            clientID: settings.clientID, assertion.token(now: surroundings.time.wallTime()))
     }
 }

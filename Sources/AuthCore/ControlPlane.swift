@@ -28,10 +28,11 @@ package actor ControlPlane {
     package func run(
         messages: AsyncStream<ToControl>, workers: [Mailbox<ToWorker>]
     ) async {
+        let roster = KeeperRoster()
         let keepers = credentials.enumerated().map { index, settings in
             let slot = CredentialSlot(index)
             return CredentialKeeper(
-                settings, discovery: discovery, desk: desk, in: surroundings
+                settings, discovery: discovery, desk: desk, roster: roster, in: surroundings
             ) { generation, credential in
                 let update =
                     credential?.update(slot, settings.injection)
@@ -40,6 +41,7 @@ package actor ControlPlane {
                 for worker in workers { worker.post(.credential(update)) }
             }
         }
+        for keeper in keepers { roster.add(keeper) }
         await withDiscardingTaskGroup { group in
             for keeper in keepers { group.addTask { await keeper.run() } }
             for await message in messages {
@@ -76,10 +78,12 @@ extension CredentialKeeper {
 extension CredentialKeeper {
     /// The keeper of a configured credential.
     ///
-    /// - Parameter desk: nil where no login may be started, as in a command.
+    /// - Parameters:
+    ///   - desk: nil where no login may be started, as in a command.
+    ///   - roster: knows the keepers of credentials that this one may be made from.
     package init(
         _ settings: CredentialSettings, discovery: DiscoveryDesk, desk: LoginDesk?,
-        in surroundings: Surroundings,
+        roster: KeeperRoster = KeeperRoster(), in surroundings: Surroundings,
         publish: @escaping @Sendable (Generation, Credential?) -> Void = { _, _ in }
     ) {
         var policy = Policy()
@@ -88,7 +92,13 @@ extension CredentialKeeper {
         case .oauth(let oauth):
             policy.leadSeconds = oauth.refreshLeadSeconds
             policy.loginWaitMilliseconds = oauth.loginWaitMilliseconds
-            source = OAuthSource(settings.id, oauth, discovery: discovery, in: surroundings)
+            if let grant = oauth.machineGrant(roster: roster, in: surroundings) {
+                source = MachineSource(
+                    settings.id, oauth, grant, discovery: discovery, in: surroundings)
+            } else {
+                source = OAuthSource(
+                    settings.id, oauth, discovery: discovery, in: surroundings)
+            }
         case .fixed(let secret): source = FixedSource(secret, in: surroundings)
         case .command(let arguments, let lifetime):
             source = ProgramSource(arguments, lifetimeSeconds: lifetime, in: surroundings)

@@ -167,7 +167,7 @@ package actor CredentialKeeper {
         switch supply.obstacle {
         case .unavailable(let reason): await journal.failed(.unavailable(reason: reason))
         case nil, .nothingNewer: await journal.mended()
-        case .loginNeeded, .transient, .misconfigured, .denied: break
+        case .loginNeeded, .transient, .misconfigured, .denied, .partMissing: break
         }
     }
 
@@ -233,7 +233,7 @@ package actor CredentialKeeper {
             obstacle = lack
         case .transient(let retryAfter, _):
             pause(lack, backoff.next(retryAfterSeconds: retryAfter, chance: surroundings.chance()))
-        case .unavailable:
+        case .unavailable, .partMissing:
             pause(lack, backoff.next(retryAfterSeconds: nil, chance: surroundings.chance()))
         case .misconfigured, .denied:
             pause(lack, Backoff.misconfiguredMilliseconds)
@@ -332,6 +332,7 @@ package actor CredentialKeeper {
         case .misconfigured(let reason): return .credentialMisconfigured(hint: reason)
         case .denied: return .loginDenied(command: surroundings.loginCommand(id))
         case .unavailable(let reason): return .credentialUnavailable(hint: reason)
+        case .partMissing(_, let refusal): return refusal
         case .nothingNewer:
             return .credentialUnavailable(hint: "the token has expired and cannot be renewed")
         case .loginNeeded:

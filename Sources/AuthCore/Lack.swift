@@ -1,8 +1,10 @@
 // Why a credential is not to be had, and what that is called in the words of the store and of the
 // token endpoint.
 
+import Crossing
 import OAuth
 import TokenStore
+import Vocabulary
 
 /// Why a source has no token to give.
 enum Lack: Error, Hashable, Sendable {
@@ -17,6 +19,8 @@ enum Lack: Error, Hashable, Sendable {
     case unavailable(reason: String)
     /// It has a token and no way to another one.
     case nothingNewer
+    /// Another credential that it is made from is not to be had, and why.
+    case partMissing(CredentialID, Refusal)
 }
 
 extension Lack {
@@ -27,6 +31,19 @@ extension Lack {
         case .transient(_, let reason), .misconfigured(let reason), .unavailable(let reason): reason
         case .denied: "access denied"
         case .nothingNewer: nil
+        case .partMissing(let id, let refusal):
+            "the credential \"\(id.name)\" is not to be had (\(refusal.word))"
+        }
+    }
+}
+
+extension Refusal {
+    fileprivate var word: String {
+        switch self {
+        case .loginRequired: "login required"
+        case .loginDenied: "login denied"
+        case .tokenEndpointUnreachable: "its provider cannot be reached"
+        case .credentialMisconfigured(let hint), .credentialUnavailable(let hint): hint
         }
     }
 }

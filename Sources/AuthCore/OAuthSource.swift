@@ -99,6 +99,8 @@ actor OAuthSource: CredentialSource {
 
     /// Takes over what the disk holds, unless it is what was seen there before.
     private func adopt(_ found: Login?) -> Bool {
+        // A token that no person consented to was asked for by another configuration.
+        let found = found?.purpose == nil ? found : nil
         defer { onDisk = found }
         guard let found else {
             // Only what was there can have been removed.
@@ -196,13 +198,9 @@ actor OAuthSource: CredentialSource {
     /// Whether somebody else has renewed it already, and not so long ago that it is due again.
     private func isGood(_ login: Login, rejected: SecretBytes?, isUrgent: Bool) -> Bool {
         let now = surroundings.time.bootTime()
-        guard let token = token(of: login, at: now), token.secret != rejected,
-            token.isUsable(at: now)
-        else { return false }
-        guard !isUrgent else { return true }
-        let due = RefreshAhead.due(
-            token, configuredSeconds: settings.refreshLeadSeconds, chance: 0)
-        return due.map { now < $0 } ?? true
+        return token(of: login, at: now)?.sparesRenewal(
+            rejected: rejected, isUrgent: isUrgent, at: now,
+            leadSeconds: settings.refreshLeadSeconds) ?? false
     }
 
     private func refresh(

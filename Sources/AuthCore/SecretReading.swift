@@ -98,6 +98,13 @@ extension SecretSource {
         try SecretText.trimmed(try await readRaw(in: surroundings), source: name)
     }
 
+    /// The bytes as they are, for what has several lines: a key, a key file.
+    package func readWhole(in surroundings: Surroundings) async throws(SecretError) -> SecretBytes {
+        let bytes = try await readRaw(in: surroundings)
+        guard !bytes.isEmpty else { throw .empty(source: name) }
+        return bytes
+    }
+
     /// - Parameter variables: for a program, besides what it inherits.
     func readRaw(
         in surroundings: Surroundings, telling variables: [String: String] = [:]

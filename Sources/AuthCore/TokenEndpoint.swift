@@ -86,7 +86,7 @@ struct TokenEndpoint: Sendable {
                 endpoint: endpoints.token, grant: attempts.grant, client: client,
                 additions: try await settings.read(
                     additionsTo: kind, answering: attempts.challenge, in: surroundings),
-                certificate: settings.clientCertificate)
+                certificate: settings.clientCertificate, quirks: settings.quirks)
         } catch {
             throw .clientSecret(error)
         }
@@ -128,10 +128,19 @@ struct TokenEndpoint: Sendable {
             attempts.grant = grant
             return true
         case .answerChallenge:
-            guard !attempts.hasAnswered, failure.reason == .code(Self.challengeCode),
-                let challenge = answer?.field(Self.challengeField), challenge.isVisibleASCII
-            else { return false }
-            attempts.challenge = challenge
+            guard !attempts.hasAnswered else { return false }
+            let challenge = answer?.field(Self.challengeField).flatMap {
+                $0.isVisibleASCII ? $0 : nil
+            }
+            switch failure.reason {
+            case .code("use_attestation_challenge"):
+                guard let challenge else { return false }
+                attempts.challenge = challenge
+            case .code("use_fresh_attestation"):
+                // What programs make is fresh with each request.
+                attempts.challenge = challenge ?? attempts.challenge
+            default: return false
+            }
             attempts.hasAnswered = true
             return true
         case .transient, .needsLogin, .misconfigured, .denied, .unfamiliar, .malformed:
@@ -139,7 +148,6 @@ struct TokenEndpoint: Sendable {
         }
     }
 
-    private static let challengeCode = "use_attestation_challenge"
     private static let challengeField = "OAuth-Client-Attestation-Challenge"
 }
 

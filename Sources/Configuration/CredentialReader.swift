@@ -136,7 +136,6 @@ struct CredentialReader {
     /// Keys that the documentation of the whole product names.
     private static let later = [
         "provider": "write the provider's issuer, or its endpoints, instead",
-        "grant": "only the authorization code grant is there; leave the key out",
         "discover": "write the issuer",
         "inject": "the access token is what is sent; leave the key out",
         "dpop": "bearer tokens only; leave the key out",

@@ -12,11 +12,15 @@ struct OAuthReader {
         [
             "issuer", "authorization_endpoint", "token_endpoint", "client_id", "scopes",
             "redirect_uri", "login", "login_wait", "refresh_before", "assumed_lifetime",
-        ] + ClientReader.keys + AdditionsReader.keys + AuthorizationReader.keys
+            "device_authorization_endpoint",
+        ] + GrantReader.keys + ClientReader.keys + AdditionsReader.keys + AuthorizationReader.keys
 
     func settings() -> OAuthSettings? {
-        let endpoints = endpoints()
-        guard let client = mapping.name("client_id") else {
+        let grants = GrantReader(mapping: mapping, problems: problems, paths: paths)
+        let grant = grants.kind()
+        let endpoints = endpoints(for: grant)
+        let client = mapping.name("client_id")
+        if client == nil, grant.needsClient || mapping.has("client_id") {
             if !mapping.has("client_id") {
                 mapping.missing(
                     "client_id", hint: "it is the name that the provider gave this client")
@@ -25,8 +29,11 @@ struct OAuthReader {
         }
         // Without endpoints the rest is read all the same, for what else is wrong with it.
         var settings = OAuthSettings(
-            endpoints: endpoints ?? .issuer(""), clientID: client.value)
+            endpoints: endpoints ?? .issuer(""), clientID: client?.value ?? "")
+        let device = "device_authorization_endpoint"
+        settings.endpointsByHand[device] = mapping.name(device).flatMap(checkedEndpoint)
         ClientReader(mapping: mapping, problems: problems, paths: paths).read(into: &settings)
+        grants.read(grant, into: &settings)
         settings.scopes = scopes()
         settings.additions = AdditionsReader(mapping: mapping, problems: problems, paths: paths)
             .additions()
@@ -60,23 +67,35 @@ struct OAuthReader {
 
     // MARK: Endpoints
 
-    private func endpoints() -> OAuthSettings.Endpoints? {
+    private func endpoints(for grant: GrantReader.Kind) -> OAuthSettings.Endpoints? {
         let issuer = mapping.name("issuer").flatMap(checkedIssuer)
-        let hasEndpoints =
-            mapping.has("authorization_endpoint") || mapping.has("token_endpoint")
-        guard hasEndpoints else {
-            if !mapping.has("issuer") {
-                mapping.missing(
-                    "issuer", hint: "or give authorization_endpoint and token_endpoint")
+        let needed =
+            switch grant {
+            case .authorizationCode: ["authorization_endpoint", "token_endpoint"]
+            case .deviceCode: ["device_authorization_endpoint", "token_endpoint"]
+            case .clientCredentials, .jwtBearer, .tokenExchange: ["token_endpoint"]
             }
-            return issuer.map { .issuer($0) }
+        // One of them may stand beside an issuer whose metadata lacks it.
+        let isByHand = ["authorization_endpoint", "token_endpoint"].contains(where: mapping.has)
+        guard isByHand else {
+            if mapping.has("issuer") { return issuer.map { .issuer($0) } }
+            if grant == .jwtBearer, mapping.has("service_account") {
+                return .fixed(
+                    authorization: nil, token: GrantReader.serviceAccountEndpoint, issuer: nil)
+            }
+            mapping.missing("issuer", hint: "or give " + needed.joined(separator: " and "))
+            return nil
         }
-        for key in ["authorization_endpoint", "token_endpoint"] where !mapping.has(key) {
-            mapping.missing(key, hint: "both endpoints are needed where one is given")
+        for key in needed where !mapping.has(key) {
+            mapping.missing(
+                key,
+                hint: needed.count > 1
+                    ? "both endpoints are needed where one is given" : "the tokens come from there")
         }
         let authorization = mapping.name("authorization_endpoint").flatMap(checkedEndpoint)
-        let token = mapping.name("token_endpoint").flatMap(checkedEndpoint)
-        guard let authorization, let token else { return nil }
+        guard let token = mapping.name("token_endpoint").flatMap(checkedEndpoint),
+            authorization != nil || grant != .authorizationCode
+        else { return nil }
         return .fixed(authorization: authorization, token: token, issuer: issuer)
     }
 

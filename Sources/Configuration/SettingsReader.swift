@@ -56,6 +56,7 @@ struct SettingsReader {
 
         let checks = SettingsChecks(problems: problems, credentials: credentials)
         checks.checkListeners(listen, hasSecret: mapping.has("local_secret"))
+        checks.checkExchanges()
         checks.checkLoops(routes, listen.map(\.value))
         let caFile = mapping.name("ca_file").map { paths.resolve($0.value) }
         let specs = checks.resolved(routes, caFile: caFile)

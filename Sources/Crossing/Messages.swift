@@ -62,7 +62,7 @@ package struct CredentialUpdate: Sendable {
 }
 
 /// Why a request gets an answer of ours instead of the upstream's.
-package enum Refusal: Error, Sendable {
+package enum Refusal: Error, Hashable, Sendable {
     /// A person must log in. `command` can be pasted; the URL is there when a login is pending.
     case loginRequired(url: String?, command: String, retryAfterSeconds: Int)
     /// The person or the provider said no.

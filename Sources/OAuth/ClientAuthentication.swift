@@ -14,8 +14,6 @@ package enum ClientAuthentication: Sendable {
     case post(clientID: String, secret: SecretBytes)
     case assertion(clientID: String, SecretBytes)
 
-    package static let assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-
     /// What goes into the body.
     package var parameters: [FormParameter] {
         switch self {
@@ -27,7 +25,7 @@ package enum ClientAuthentication: Sendable {
         case .assertion(let clientID, let assertion):
             return [
                 FormParameter("client_id", clientID),
-                FormParameter("client_assertion_type", ClientAuthentication.assertionType),
+                FormParameter("client_assertion_type", ClientAssertion.type),
                 FormParameter("client_assertion", assertion),
             ]
         }

@@ -132,6 +132,9 @@ package struct ServerMetadata: Sendable {
     package var clientAuthenticationMethods: [String]? {
         texts("token_endpoint_auth_methods_supported")
     }
+    package var assertionAlgorithms: [String]? {
+        texts("token_endpoint_auth_signing_alg_values_supported")
+    }
     package var codeChallengeMethods: [String]? { texts("code_challenge_methods_supported") }
     package var scopes: [String]? { texts("scopes_supported") }
     package var grantTypes: [String]? { texts("grant_types_supported") }

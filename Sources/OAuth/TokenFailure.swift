@@ -35,6 +35,8 @@ package struct TokenFailure: Error, Sendable {
         case unreadableBody
         case missingAccessToken
         case missingMember(String)
+        /// A member whose value is not used; the value, cleaned.
+        case unusableMember(String, String)
         case unusableAccessToken
         case unsupportedTokenType(String)
         /// No whole answer came.
@@ -60,6 +62,13 @@ package struct TokenFailure: Error, Sendable {
         self.explanation = explanation
     }
 
+    /// The same, said of another endpoint.
+    func said(by subject: String) -> TokenFailure {
+        var failure = self
+        failure.subject = subject
+        return failure
+    }
+
     /// No answer says nothing about the login; only a URL that cannot be one is a mistake of ours.
     package init(_ error: FetchError) {
         let verdict: Verdict =
@@ -67,40 +76,73 @@ package struct TokenFailure: Error, Sendable {
         self.init(verdict, .fetch(error), status: 0)
     }
 
-    /// What a code means (RFC 6749 section 5.2; RFC 8707 section 2; RFC 9449 section 8; OpenID
-    /// Connect Core section 3.1.2.6; attestation-based client authentication; GitHub's own).
-    package static let codes: [(code: String, verdict: Verdict)] = [
-        ("invalid_grant", .needsLogin),
-        ("bad_refresh_token", .needsLogin),
-        ("bad_verification_code", .needsLogin),
-        ("login_required", .needsLogin),
-        ("interaction_required", .needsLogin),
-        ("consent_required", .needsLogin),
-        ("account_selection_required", .needsLogin),
-        ("invalid_client", .misconfigured),
-        ("unauthorized_client", .misconfigured),
-        ("unsupported_grant_type", .misconfigured),
-        ("invalid_request", .misconfigured),
-        ("invalid_target", .misconfigured),
-        ("redirect_uri_mismatch", .misconfigured),
-        ("incorrect_client_credentials", .misconfigured),
-        ("invalid_scope", .dropScope),
-        ("access_denied", .denied),
-        ("use_dpop_nonce", .answerChallenge),
-        ("use_attestation_challenge", .answerChallenge),
-        ("temporarily_unavailable", .transient(retryAfterSeconds: nil)),
-        ("server_error", .transient(retryAfterSeconds: nil)),
-        ("slow_down", .transient(retryAfterSeconds: nil)),
+    /// What a code means, and where it means that.
+    package struct Row: Sendable {
+        package let code: String
+        package let verdict: Verdict
+        /// Empty for the codes of specifications; else the provider that has made it up.
+        package let quirk: ProviderQuirks
+
+        fileprivate init(_ code: String, _ verdict: Verdict, _ quirk: ProviderQuirks = []) {
+            self.code = code
+            self.verdict = verdict
+            self.quirk = quirk
+        }
+    }
+
+    /// RFC 6749 sections 4.1.2.1 and 5.2; RFC 8628 section 3.5; RFC 8707 section 2; RFC 9126 section
+    /// 2.3; RFC 9449 sections 5 and 8; OpenID Connect Core sections 3.1.2.6 and 6; attestation-based
+    /// client authentication; then the providers' own.
+    package static let codes: [Row] = [
+        Row("invalid_grant", .needsLogin),
+        Row("expired_token", .needsLogin),
+        Row("login_required", .needsLogin),
+        Row("interaction_required", .needsLogin),
+        Row("consent_required", .needsLogin),
+        Row("account_selection_required", .needsLogin),
+        Row("invalid_client", .misconfigured),
+        Row("unauthorized_client", .misconfigured),
+        Row("unsupported_grant_type", .misconfigured),
+        Row("unsupported_response_type", .misconfigured),
+        Row("invalid_request", .misconfigured),
+        Row("invalid_request_uri", .misconfigured),
+        Row("invalid_request_object", .misconfigured),
+        Row("request_not_supported", .misconfigured),
+        Row("request_uri_not_supported", .misconfigured),
+        Row("registration_not_supported", .misconfigured),
+        Row("invalid_target", .misconfigured),
+        Row("invalid_client_attestation", .misconfigured),
+        Row("redirect_uri_mismatch", .misconfigured),
+        Row("invalid_scope", .dropScope),
+        Row("access_denied", .denied),
+        Row("unmet_authentication_requirements", .denied),
+        Row("use_dpop_nonce", .answerChallenge),
+        Row("use_attestation_challenge", .answerChallenge),
+        Row("use_fresh_attestation", .answerChallenge),
+        // Our mistake or a clock's; nothing is wrong with the grant.
+        Row("invalid_dpop_proof", .malformed),
+        Row("temporarily_unavailable", .transient(retryAfterSeconds: nil)),
+        Row("server_error", .transient(retryAfterSeconds: nil)),
+        Row("authorization_pending", .transient(retryAfterSeconds: nil)),
+        Row("slow_down", .transient(retryAfterSeconds: nil)),
+        Row("bad_refresh_token", .needsLogin, .githubErrors),
+        Row("bad_verification_code", .needsLogin, .githubErrors),
+        Row("incorrect_device_code", .needsLogin, .githubErrors),
+        Row("incorrect_client_credentials", .misconfigured, .githubErrors),
+        Row("device_flow_disabled", .misconfigured, .githubErrors),
+        Row("unverified_user_email", .denied, .githubErrors),
     ]
 
     /// The verdict on an answer with a code, or, in a readable body, without one.
     static func verdict(
-        status: Int, code: String?, retryAfterSeconds: Int64?
+        status: Int, code: String?, retryAfterSeconds: Int64?, quirks: ProviderQuirks = []
     ) -> Verdict {
         if isTransient(status) { return .transient(retryAfterSeconds: retryAfterSeconds) }
-        guard let code, let row = codes.first(where: { $0.code.isIdentical(to: code) }) else {
-            return .unfamiliar
-        }
+        guard let code,
+            let row = codes.first(where: { row in
+                row.code.isIdentical(to: code) && quirks.isSuperset(of: row.quirk)
+            })
+        else { return .unfamiliar }
         switch row.verdict {
         case .transient: return .transient(retryAfterSeconds: retryAfterSeconds)
         case .needsLogin:
@@ -140,6 +182,8 @@ extension TokenFailure: CustomStringConvertible {
                 "\(subject) answered with status \(status) and no readable body"
             case .missingAccessToken: "\(subject)'s answer holds no access token"
             case .missingMember(let name): "\(subject)'s answer holds no \(name)"
+            case .unusableMember(let name, let value):
+                "\(subject) gave a \(name) that is not used: \"\(value)\""
             case .unusableAccessToken:
                 "\(subject)'s access token holds characters that no header may carry"
             case .unsupportedTokenType(let type):

@@ -62,6 +62,8 @@ package struct TokenRequest: Sendable {
     let client: ClientAuthentication
     let additions: FormAdditions
     let certificate: ClientCertificate?
+    /// What the server does that no specification allows.
+    let quirks: ProviderQuirks
 
     /// - Parameters:
     ///   - additions: what the configuration adds; parameters with the name of one that the grant
@@ -69,7 +71,8 @@ package struct TokenRequest: Sendable {
     ///   - certificate: shown to the server in the TLS handshake.
     package init(
         endpoint: String, grant: TokenGrant, client: ClientAuthentication,
-        additions: FormAdditions = FormAdditions(), certificate: ClientCertificate? = nil
+        additions: FormAdditions = FormAdditions(), certificate: ClientCertificate? = nil,
+        quirks: ProviderQuirks = []
     ) {
         self.endpoint = endpoint
         self.grant = grant
@@ -78,6 +81,7 @@ package struct TokenRequest: Sendable {
         additions.parameters.removeAll { TokenRequest.reservedParameters.contains($0.name) }
         self.additions = additions
         self.certificate = certificate
+        self.quirks = quirks
     }
 
     private var post: FormPost {

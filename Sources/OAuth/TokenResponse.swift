@@ -39,7 +39,8 @@ package struct TokenResponse: Sendable {
     package static func read(
         _ response: InboundResponse, to request: TokenRequest, now: WallTime
     ) throws(TokenFailure) -> TokenResponse {
-        let reader = AnswerReader(response: response, secrets: request.secrets, now: now)
+        let reader = AnswerReader(
+            response: response, secrets: request.secrets, now: now, quirks: request.quirks)
         return try TokenResponse(reader.members(), status: response.status)
     }
 
@@ -148,6 +149,7 @@ struct AnswerReader {
     let response: InboundResponse
     let secrets: [SecretBytes]
     let now: WallTime
+    var quirks: ProviderQuirks = []
 
     func members() throws(TokenFailure) -> JSONObject {
         let status = response.status
@@ -165,7 +167,8 @@ struct AnswerReader {
         let isSuccess = (200..<300).contains(status)
         guard isSuccess, code == nil, !hasErrorObject(body) else {
             let verdict = TokenFailure.verdict(
-                status: status, code: code?.asRevealedString, retryAfterSeconds: retryAfter)
+                status: status, code: code?.asRevealedString, retryAfterSeconds: retryAfter,
+                quirks: quirks)
             throw failure(verdict, body)
         }
         return body

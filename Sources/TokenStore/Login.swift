@@ -36,6 +36,8 @@ package struct Login: Sendable {
     /// Who the provider was told would log in; sent again with the next login.
     package var loginHint: String?
     package var rejection: Rejection?
+    /// Names what a token was asked for where no person consented to it; nil in a person's login.
+    package var purpose: String?
     /// Members of the token response that nobody here understands (RFC 6749 section 5.1).
     package var extras: JSONObject
     /// Members of the record that a later release of the same version may have written.
@@ -55,6 +57,7 @@ package struct Login: Sendable {
         requestedScope = nil
         loginHint = nil
         rejection = nil
+        purpose = nil
         extras = JSONObject()
         unknown = JSONObject()
     }
@@ -66,7 +69,7 @@ extension Login {
     static let bytesMax = 1 << 20
 
     private enum Member: String, CaseIterable {
-        case version, generation, issuer, scope, rejected, extras
+        case version, generation, issuer, scope, rejected, purpose, extras
         case clientID = "client_id"
         case accessToken = "access_token"
         case tokenType = "token_type"
@@ -134,6 +137,7 @@ extension Login {
         requestedScope = try take(.requestedScope, as: text)
         loginHint = try take(.loginHint, as: text)
         rejection = try take(.rejected, as: { Rejection($0) })
+        purpose = try take(.purpose, as: text)
         extras = try take(.extras, as: { $0.asObject }) ?? JSONObject()
         unknown = record
     }
@@ -156,6 +160,7 @@ extension Login {
         put(.requestedScope, requestedScope.map { .string($0) })
         put(.loginHint, loginHint.map { .string($0) })
         put(.rejected, rejection?.document)
+        put(.purpose, purpose.map { .string($0) })
         if !extras.members.isEmpty { put(.extras, .object(extras)) }
         for member in unknown.members where record[member.name] == nil {
             record[member.name] = member.value

@@ -43,6 +43,8 @@ package struct OwnAssertion: Equatable, Sendable {
     /// Nil is the issuer, or the token endpoint where none is known.
     package var audience: String?
     package var lifetimeSeconds: Int64
+    /// Further claims, all texts.
+    package var claims: [NamedValue]
 
     package init(key: SecretSource, issuer: String, subject: String) {
         self.key = key
@@ -51,6 +53,7 @@ package struct OwnAssertion: Equatable, Sendable {
         self.subject = subject
         audience = nil
         lifetimeSeconds = 300
+        claims = []
     }
 }
 
@@ -73,7 +76,12 @@ package struct TokenExchangeSettings: Equatable, Sendable {
         }
     }
 
-    package static let accessToken = "urn:ietf:params:oauth:token-type:access_token"
+    package static let accessToken = typePrefix + "access_token"
+    package static let identityToken = typePrefix + "id_token"
+    package static let typePrefix = "urn:ietf:params:oauth:token-type:"
+    /// Kinds that no API is called with (RFC 8693 section 3).
+    package static let unusableTypes: Set<String> = Set(
+        ["refresh_token", "saml1", "saml2"].map { typePrefix + $0 })
 
     package var subject: Party
     /// Who acts for the subject.
@@ -120,4 +128,50 @@ package struct ProviderQuirks: OptionSet, Hashable, Sendable {
 
     /// GitHub's own error codes are understood.
     package static let githubErrors = ProviderQuirks(rawValue: 1 << 0)
+    /// A refresh token comes only with fresh consent, which is asked for where none is stored.
+    package static let consentWithoutRefreshToken = ProviderQuirks(rawValue: 1 << 1)
+    /// The metadata's issuer holds `{tenantid}`.
+    package static let issuerTemplate = ProviderQuirks(rawValue: 1 << 2)
+    /// The atproto profile: `sub` is a DID whose server must be the issuer.
+    package static let atproto = ProviderQuirks(rawValue: 1 << 3)
+
+    /// By the words of the configuration.
+    package static let named: [(name: String, quirk: ProviderQuirks)] = [
+        ("github_errors", .githubErrors),
+        ("consent_without_refresh_token", .consentWithoutRefreshToken),
+        ("issuer_template", .issuerTemplate), ("atproto", .atproto),
+    ]
+}
+
+extension OAuthSettings {
+    /// Where secrets of one line are read from.
+    package var secretSources: [SecretSource] {
+        var sources = [clientSecret].compactMap { $0 }
+        switch grant {
+        case .jwtBearer(.made(let source)): sources.append(source)
+        case .tokenExchange(let exchange):
+            for case .secret(let source)? in [exchange.subject.source, exchange.actor?.source] {
+                sources.append(source)
+            }
+        case .authorizationCode, .deviceCode, .clientCredentials, .jwtBearer: break
+        }
+        for kind in RequestKind.allCases {
+            let added = additions[kind] ?? RequestAdditions()
+            for case .secret(let source) in (added.parameters + added.fields).map(\.value) {
+                sources.append(source)
+            }
+        }
+        return sources
+    }
+
+    /// Where keys and key files are read from.
+    package var keySources: [SecretSource] {
+        var sources = [privateKey].compactMap { $0 }
+        switch grant {
+        case .jwtBearer(.own(let own)): sources.append(own.key)
+        case .jwtBearer(.serviceAccount(let source, _)): sources.append(source)
+        case .authorizationCode, .deviceCode, .clientCredentials, .jwtBearer, .tokenExchange: break
+        }
+        return sources
+    }
 }

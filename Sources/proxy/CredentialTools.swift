@@ -68,7 +68,7 @@ extension Settings {
         for credential in credentials {
             switch credential.kind {
             case .oauth(let oauth):
-                if let secret = oauth.clientSecret { sources.append((credential.id, secret)) }
+                sources += oauth.secretSources.map { (credential.id, $0) }
             case .fixed(let source): sources.append((credential.id, source))
             case .command: break
             }
@@ -76,11 +76,21 @@ extension Settings {
         return sources
     }
 
+    /// The same for keys, which have several lines.
+    var keySources: [(owner: CredentialID, source: SecretSource)] {
+        var sources: [(CredentialID, SecretSource)] = []
+        for credential in credentials {
+            guard case .oauth(let oauth) = credential.kind else { continue }
+            sources += oauth.keySources.map { (credential.id, $0) }
+        }
+        return sources
+    }
+
     /// Variables that no child process may see.
     var secretVariables: Set<String> {
         Set(
-            secretSources.compactMap { entry in
-                if case .environment(let name) = entry.source { name } else { nil }
+            (secretSources.map(\.source) + keySources.map(\.source)).compactMap { source in
+                if case .environment(let name) = source { name } else { nil }
             })
     }
 }

@@ -74,18 +74,26 @@ struct Inspection: Sendable {
         for (owner, source) in settings.secretSources {
             findings.append(await secret(source, of: owner))
         }
+        for (owner, source) in settings.keySources {
+            findings.append(await secret(source, of: owner, isKey: true))
+        }
         return findings + [await store()]
     }
 
-    private func secret(_ source: SecretSource, of owner: CredentialID?) async -> Finding {
-        let subject = owner.map { "secret of \"\($0)\"" } ?? "local secret"
+    private func secret(
+        _ source: SecretSource, of owner: CredentialID?, isKey: Bool = false
+    ) async -> Finding {
+        let subject = owner.map { "\(isKey ? "key" : "secret") of \"\($0)\"" } ?? "local secret"
         // Running a program could cost a person's attention.
         if case .command(let words) = source {
             guard let program = words.first else { return Finding(subject, .failed, "no program") }
             return Finding(subject, .passed, "\"\(program)\" is run when it is needed")
         }
         do throws(SecretError) {
-            _ = try await source.read(in: surroundings)
+            _ =
+                isKey
+                ? try await source.readWhole(in: surroundings)
+                : try await source.read(in: surroundings)
             return Finding(subject, .passed, "can be read")
         } catch {
             return Finding(subject, .failed, error.message)

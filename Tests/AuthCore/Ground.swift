@@ -76,11 +76,13 @@ final class Ground: Sendable {
     }
 
     static var settings: OAuthSettings {
-        OAuthSettings(
+        var settings = OAuthSettings(
             endpoints: .fixed(
                 authorization: "https://login.example.com/authorize",
                 token: "https://login.example.com/token", issuer: "https://login.example.com"),
             clientID: "my-cli")
+        settings.quirks = [.githubErrors]
+        return settings
     }
 
     func keeper(

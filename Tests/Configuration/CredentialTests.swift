@@ -260,8 +260,7 @@ import Vocabulary
         ("client_id: a, issuer: https://a, login: never", "\"never\" is no value for \"login\""),
         (
             "client_id: a, issuer: https://a, grant: client_credentials",
-            "the key \"grant\" is not "
-                + "supported yet"
+            "credential \"default\" needs the key \"client_secret\""
         ),
         ("provider: github, client_id: a", "the key \"provider\" is not supported yet"),
         (

@@ -67,6 +67,8 @@ import Vocabulary
             SettingsReader.keys, RouteReader.keys, CredentialReader.keys, SecretReader.keys,
             TuningReader.timeoutKeys, TuningReader.limitKeys, TuningReader.shutdownKeys,
             TuningReader.logKeys, TuningReader.forwardProxyKeys,
+            GrantReader.serviceAccountKeys, GrantReader.assertionKeys, GrantReader.exchangeKeys,
+            GrantReader.partyKeys,
         ]
         for key in groups.joined() {
             #expect(text.contains("\(key):"), "\(key) is not in reference.yaml")

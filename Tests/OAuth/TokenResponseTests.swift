@@ -17,10 +17,12 @@ func answer(
     return InboundResponse(status: status, fields: fields, body: SecretBytes(body))
 }
 
-func readToken(_ response: InboundResponse) -> Result<TokenResponse, TokenFailure> {
+func readToken(
+    _ response: InboundResponse, quirks: ProviderQuirks = []
+) -> Result<TokenResponse, TokenFailure> {
     let request = TokenRequest(
         endpoint: "https://id.example.com/token", grant: .refresh(SecretBytes("canary-RT+1")),
-        client: .basic(clientID: "cli", secret: SecretBytes("canary-secret")))
+        client: .basic(clientID: "cli", secret: SecretBytes("canary-secret")), quirks: quirks)
     return Result { () throws(TokenFailure) in
         try TokenResponse.read(response, to: request, now: testNow)
     }
@@ -30,8 +32,10 @@ private func success(_ body: String, type: String? = json) throws -> TokenRespon
     try readToken(answer(200, type, body)).get()
 }
 
-private func failure(_ response: InboundResponse) throws -> TokenFailure {
-    switch readToken(response) {
+private func failure(
+    _ response: InboundResponse, quirks: ProviderQuirks = []
+) throws -> TokenFailure {
+    switch readToken(response, quirks: quirks) {
     case .success: throw Unexpected()
     case .failure(let failure): return failure
     }
@@ -211,8 +215,8 @@ private struct Unexpected: Error {}
     @Test(arguments: TokenFailure.codes.map(\.code), [200, 400, 401])
     func `is classed by the server's code`(code: String, status: Int) throws {
         let row = try #require(TokenFailure.codes.first { $0.code == code })
-        let failure = try failure(
-            answer(status, json, #"{"error":"\#(code)","access_token":"AT"}"#))
+        let answer = answer(status, json, #"{"error":"\#(code)","access_token":"AT"}"#)
+        let failure = try failure(answer, quirks: row.quirk)
         #expect(failure.verdict == row.verdict)
         #expect(failure.reason == .code(code))
         #expect(failure.status == status)
@@ -226,17 +230,23 @@ private struct Unexpected: Error {}
     @Test(
         arguments: [
             // Only these end a grant.
-            ("invalid_grant", .needsLogin), ("bad_refresh_token", .needsLogin),
-            ("bad_verification_code", .needsLogin), ("login_required", .needsLogin),
+            ("invalid_grant", .needsLogin), ("login_required", .needsLogin),
             ("interaction_required", .needsLogin), ("consent_required", .needsLogin),
+            ("account_selection_required", .needsLogin), ("expired_token", .needsLogin),
             // The configuration is wrong.
             ("invalid_client", .misconfigured), ("unauthorized_client", .misconfigured),
             ("unsupported_grant_type", .misconfigured), ("invalid_request", .misconfigured),
             ("invalid_target", .misconfigured), ("redirect_uri_mismatch", .misconfigured),
-            ("incorrect_client_credentials", .misconfigured),
+            ("unsupported_response_type", .misconfigured),
+            ("invalid_request_object", .misconfigured), ("invalid_request_uri", .misconfigured),
+            ("request_not_supported", .misconfigured),
+            ("invalid_client_attestation", .misconfigured),
             ("invalid_scope", .dropScope), ("access_denied", .denied),
             ("use_dpop_nonce", .answerChallenge),
-            ("use_attestation_challenge", .answerChallenge), ("temporarily_unavailable", soon),
+            ("use_attestation_challenge", .answerChallenge),
+            ("use_fresh_attestation", .answerChallenge), ("invalid_dpop_proof", .malformed),
+            ("temporarily_unavailable", soon), ("server_error", soon), ("slow_down", soon),
+            ("authorization_pending", soon),
             // Not in any table.
             ("invalid_refresh_token", .unfamiliar), ("Invalid_Grant", .unfamiliar),
             ("x", .unfamiliar),
@@ -244,6 +254,21 @@ private struct Unexpected: Error {}
     func `means what the decision table says`(code: String, verdict: TokenFailure.Verdict) throws {
         #expect(try failure(answer(400, json, #"{"error":"\#(code)"}"#)).verdict == verdict)
         #expect(try failure(answer(400, form, "error=\(code)")).verdict == verdict)
+    }
+
+    @Test func `takes a provider's own codes for that provider's only`() throws {
+        // GitHub's, which come with status 200 (F38).
+        let own = TokenFailure.codes.filter { !$0.quirk.isEmpty }
+        #expect(own.contains { $0.code == "bad_refresh_token" && $0.verdict == .needsLogin })
+        #expect(
+            own.contains {
+                $0.code == "incorrect_client_credentials" && $0.verdict == .misconfigured
+            })
+        for row in own {
+            let answer = answer(200, json, #"{"error":"\#(row.code)"}"#)
+            #expect(try failure(answer).verdict == .unfamiliar)
+            #expect(try failure(answer, quirks: [row.quirk, .atproto]).verdict == row.verdict)
+        }
     }
 
     @Test(

@@ -56,6 +56,6 @@ struct LogoutCommand: Command {
 extension CredentialSettings {
     /// Whether somebody can log in to it.
     var isInteractive: Bool {
-        if case .oauth = kind { true } else { false }
+        if case .oauth(let oauth) = kind { oauth.grant.needsPerson } else { false }
     }
 }

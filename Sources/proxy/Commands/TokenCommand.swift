@@ -49,7 +49,7 @@ struct TokenCommand: Command {
         }
         let tools = try CredentialTools(loaded, for: settings, in: world)
         defer { tools.stop() }
-        let credential = try await credential(chosen, tools.surroundings)
+        let credential = try await credential(chosen, of: loaded, tools.surroundings)
         guard !SignalWatch.hasArrived else { return .interrupted }
         let output = world.console.output
         if isHeader {
@@ -62,17 +62,22 @@ struct TokenCommand: Command {
     }
 
     private func credential(
-        _ chosen: CredentialSettings, _ surroundings: AuthCore.Surroundings
+        _ chosen: CredentialSettings, of settings: Settings,
+        _ surroundings: AuthCore.Surroundings
     ) async throws(CommandFailure) -> Credential {
-        let keeper = CredentialKeeper(
-            chosen, discovery: DiscoveryDesk(in: surroundings), desk: nil, in: surroundings)
+        // All of them: it may be made from another one.
+        let keepers = KeeperRoster.keepers(
+            of: settings.credentials, discovery: DiscoveryDesk(in: surroundings), in: surroundings)
+        guard let keeper = keepers.first(where: { $0.id == chosen.id }) else {
+            preconditionFailure("the chosen credential is one of the settings'")
+        }
         let result: Result<Credential, Refusal>
         do throws(Refusal) {
             result = .success(try await keeper.credential(newerThan: .none))
         } catch {
             result = .failure(error)
         }
-        await keeper.finish()
+        for keeper in keepers { await keeper.finish() }
         switch result {
         case .success(let credential): return credential
         case .failure(let refusal): throw CommandFailure(refusal, chosen.id)
