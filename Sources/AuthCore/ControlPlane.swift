@@ -11,6 +11,8 @@ package actor ControlPlane {
     private let surroundings: Surroundings
     private let desk: LoginDesk
     private let discovery: DiscoveryDesk
+    /// What upstreams said against credentials.
+    package nonisolated let challenges: ChallengeBook
 
     /// - Parameter credentials: numbered by their place, as the workers' slots are.
     package init(
@@ -19,6 +21,7 @@ package actor ControlPlane {
         self.credentials = credentials
         self.surroundings = surroundings
         discovery = DiscoveryDesk(in: surroundings)
+        challenges = ChallengeBook(in: surroundings)
         desk = LoginDesk(
             credentials, person: person, discovery: discovery, in: surroundings)
     }
@@ -45,6 +48,13 @@ package actor ControlPlane {
         await withDiscardingTaskGroup { group in
             for keeper in keepers { group.addTask { await keeper.run() } }
             for await message in messages {
+                if case .challenged(let slot, _, let facts) = message,
+                    credentials.indices.contains(slot.index)
+                {
+                    let id = credentials[slot.index].id
+                    // Requests that wait do not wait for a note to be written.
+                    Task { await challenges.note(facts, of: id) }
+                }
                 guard case .need(let slot, let newerThan, let worker) = message,
                     keepers.indices.contains(slot.index), workers.indices.contains(worker)
                 else { continue }

@@ -3,6 +3,7 @@
 
 package import Bytes
 package import Crossing
+import OAuth
 package import Vocabulary
 
 /// What a request may be sent with.
@@ -11,11 +12,16 @@ package struct Credential: Sendable {
     package let token: SecretBytes
     /// Not to be sent from then on; nil where nothing tells.
     package let usableUntil: BootTime?
+    /// The key that it is bound to (RFC 9449), if any.
+    let proofKey: SecretBytes?
 
     /// The field's line as a worker copies it.
     package func update(_ slot: CredentialSlot, _ injection: Injection) -> CredentialUpdate {
         CredentialUpdate(
-            slot: slot, generation: generation, line: line(injection), usableUntil: usableUntil)
+            slot: slot, generation: generation, line: line(injection), usableUntil: usableUntil,
+            binding: proofKey.map { key in
+                .init(key: key, accessTokenHash: ProofKey.hash(of: token))
+            })
     }
 
     /// `Authorization: Bearer …` with its CR LF.

@@ -103,7 +103,8 @@ package actor CredentialKeeper {
     package func credentialNow(newerThan rejected: Generation = .none) -> Credential? {
         guard generation > rejected, let token, token.isUsable(at: now) else { return nil }
         return Credential(
-            generation: generation, token: token.secret, usableUntil: token.usableUntil)
+            generation: generation, token: token.secret, usableUntil: token.usableUntil,
+            proofKey: token.proofKey)
     }
 
     /// Watches the source, renews ahead of expiry and ends waits that have lasted too long, until the

@@ -12,8 +12,14 @@ struct Token: Sendable {
     let usableUntil: BootTime?
     /// From its issue to its expiry; nil where nothing tells.
     let lifetimeMilliseconds: UInt64?
+    /// The key that it is bound to (RFC 9449), if any.
+    let proofKey: SecretBytes?
 
-    init(_ secret: SecretBytes, usableUntil: BootTime?, lifetimeMilliseconds: UInt64?) {
+    init(
+        _ secret: SecretBytes, usableUntil: BootTime?, lifetimeMilliseconds: UInt64?,
+        proofKey: SecretBytes? = nil
+    ) {
+        self.proofKey = proofKey
         self.secret = secret
         self.usableUntil = usableUntil
         self.lifetimeMilliseconds = lifetimeMilliseconds

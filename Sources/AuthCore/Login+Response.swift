@@ -31,6 +31,7 @@ extension Login {
         _ response: TokenResponse, at now: WallTime, fallbackLifetimeSeconds: Int64?
     ) {
         accessToken = response.accessToken
+        tokenType = response.tokenType
         obtainedAt = now
         expiresAt = TokenLifetime.seconds(
             of: response, arrivedAt: now, fallbackSeconds: fallbackLifetimeSeconds

@@ -72,21 +72,26 @@ actor LoginAttempt {
             extras.removeAll { $0.name == "login_hint" }
             extras.append(("login_hint", hint))
         }
+        // A key for each login: what is granted is bound to it.
+        let proofs = settings.requiresProof ? ProofSession(.fresh(), in: surroundings) : nil
         let request: AuthorizationRequest
         do throws(AuthorizationRequestError) {
-            request = try .fresh(
-                AuthorizationRequest.Wish(
-                    endpoint: authorization, clientID: settings.clientID,
-                    redirectURI: redirectURI(settings, port: listener?.port), scopes: terms.scopes,
-                    extras: extras, issuer: endpoints.issuer,
-                    issuerIsPromised: endpoints.promisesIssuer))
+            var wish = AuthorizationRequest.Wish(
+                endpoint: authorization, clientID: settings.clientID,
+                redirectURI: redirectURI(settings, port: listener?.port), scopes: terms.scopes,
+                extras: extras, issuer: endpoints.issuer,
+                issuerIsPromised: endpoints.promisesIssuer)
+            wish.proofThumbprint = proofs?.key.thumbprint
+            request = try .fresh(wish)
         } catch {
             await listener?.close()
             throw .request(error)
         }
         let attempt = LoginAttempt(
             id, settings, request, issuer: endpoints.issuer,
-            TokenEndpoint(settings: settings, discovery: discovery, surroundings: surroundings),
+            TokenEndpoint(
+                settings: settings, discovery: discovery, surroundings: surroundings,
+                proofs: proofs),
             listener, surroundings, onEvent)
         listener?.receive { query in await attempt.arrived(query) }
         await attempt.startTimer(terms.timeoutMilliseconds)
@@ -240,6 +245,10 @@ actor LoginAttempt {
                 response, clientID: settings.clientID, issuer: issuer,
                 requestedScopes: request.scopes, at: now,
                 fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
+            if let proofs = endpoint.proofs {
+                login.dpopKey = proofs.key.stored
+                login.dpopNonces = await proofs.document
+            }
             if let granted = response.scopes {
                 let missing = request.scopes.filter { !granted.contains($0) }
                 if !missing.isEmpty { onEvent(.scopesMissing(missing)) }
@@ -269,8 +278,9 @@ actor LoginAttempt {
             let held = try await surroundings.store.lock(id)
             defer { held.release() }
             var login = fresh
-            // Some providers give a refresh token only with the first consent.
-            if login.refreshToken == nil, let known = try? await held.load(),
+            // Some providers give a refresh token only with the first consent. One that is bound to
+            // a key is no use with another.
+            if login.refreshToken == nil, login.dpopKey == nil, let known = try? await held.load(),
                 known.rejection == nil, known.isSamePerson(as: login)
             {
                 login.refreshToken = known.refreshToken

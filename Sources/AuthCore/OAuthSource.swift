@@ -13,6 +13,8 @@ actor OAuthSource: CredentialSource {
     private let settings: OAuthSettings
     private let endpoint: TokenEndpoint
     private let surroundings: Surroundings
+    /// What requests for `login` are proven with (RFC 9449).
+    private var proofs: ProofSession?
     private var store: FileLoginStore { surroundings.store }
 
     /// What we go by: as on disk, or newer where it could not be written.
@@ -125,7 +127,9 @@ actor OAuthSource: CredentialSource {
     }
 
     private func token(of login: Login) -> Token? {
-        token(of: login, at: surroundings.time.bootTime())
+        // Without its key a bound token is worth nothing.
+        guard bindingObstacle(to: login) == nil else { return nil }
+        return token(of: login, at: surroundings.time.bootTime())
     }
 
     /// - Parameter now: read once by whoever compares the result with it; what expires this instant
@@ -137,7 +141,30 @@ actor OAuthSource: CredentialSource {
         return login.token(wallMilliseconds: login.obtainedAt.milliseconds, boot: arrival.boot)
     }
 
+    /// Nil where the tokens can be used as the configuration says.
+    private func bindingObstacle(to login: Login) -> Lack? {
+        guard settings.requiresProof else {
+            return login.dpopKey == nil ? nil : .loginNeeded(code: "dpop_turned_off")
+        }
+        let isBound = login.dpopKey.map { ProofKey(stored: $0) != nil } ?? false
+        return isBound ? nil : .loginNeeded(code: "no_dpop_key")
+    }
+
+    /// The session of a login's key, with every nonce that the record or we have seen.
+    private func session(of login: Login) async -> ProofSession? {
+        guard settings.requiresProof, let stored = login.dpopKey else { return nil }
+        if let proofs, proofs.key.stored == stored {
+            await proofs.learn(login.dpopNonces)
+            return proofs
+        }
+        proofs = ProofKey(stored: stored).map { key in
+            ProofSession(key, nonces: ServerNonces(login.dpopNonces), in: surroundings)
+        }
+        return proofs
+    }
+
     private func obstacle(to login: Login) -> Lack? {
+        if let obstacle = bindingObstacle(to: login) { return obstacle }
         if let rejection = login.rejection { return .loginNeeded(code: rejection.code) }
         return login.refreshToken == nil ? .loginNeeded(code: "no_refresh_token") : nil
     }
@@ -214,7 +241,9 @@ actor OAuthSource: CredentialSource {
         try await reserve(held, isUrgent: isUrgent)
         let response: TokenResponse
         do throws(ExchangeError) {
-            response = try await endpoint.belonging(to: login).refresh(refreshToken)
+            var endpoint = try await endpoint.belonging(to: login)
+            endpoint.proofs = await session(of: login)
+            response = try await endpoint.refresh(refreshToken)
         } catch {
             return try await failed(
                 error, spending: refreshToken, under: held, isUrgent: isUrgent, mayAdopt: mayAdopt)
@@ -251,9 +280,10 @@ actor OAuthSource: CredentialSource {
                 ("credential", .text(id.name)))
             return try await reject(code: "id_token_mismatch", under: held)
         }
-        let fresh = login.renewed(
+        var fresh = login.renewed(
             by: response, at: surroundings.time.wallTime(),
             fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
+        if let proofs { fresh.dpopNonces = await proofs.document }
         arrival = (response.accessToken, boot)
         await keep(fresh, under: held, rotated: fresh.refreshToken != login.refreshToken)
         return supply

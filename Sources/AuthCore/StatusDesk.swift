@@ -45,6 +45,8 @@ package struct CredentialStatus: Sendable {
     package var lastErrorAt: WallTime?
     /// Names of further members of the token response.
     package var extras: [String] = []
+    /// What upstreams said against it lately, the newest first.
+    package var refusals: [UpstreamChallenge] = []
 }
 
 extension CredentialStatus {
@@ -62,6 +64,7 @@ extension CredentialStatus {
             "last_refresh_at": time(lastRefreshAt), "failing_since": time(failingSince),
             "last_error": text(lastError), "last_error_at": time(lastErrorAt),
             "extras": .array(extras.map { .string($0) }),
+            "refusals": .array(refusals.map(\.document)),
         ]
     }
 }
@@ -75,6 +78,12 @@ package struct StatusDesk: Sendable {
     }
 
     package func status(of settings: CredentialSettings) async -> CredentialStatus {
+        var status = await own(settings)
+        status.refusals = await ChallengeBook.read(settings.id, from: surroundings.store)
+        return status
+    }
+
+    private func own(_ settings: CredentialSettings) async -> CredentialStatus {
         var status: CredentialStatus
         switch settings.kind {
         case .oauth(let oauth): status = await login(settings.id, oauth)

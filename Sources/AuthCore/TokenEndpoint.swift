@@ -20,6 +20,8 @@ struct TokenEndpoint: Sendable {
     var settings: OAuthSettings
     let discovery: DiscoveryDesk
     let surroundings: Surroundings
+    /// What its requests are proven with, where the configuration demands it.
+    var proofs: ProofSession?
 
     /// Redeems a code. It is sent at most once (RFC 6749 section 4.1.2), unless the server says that
     /// it looked at the client's proof only.
@@ -48,6 +50,7 @@ struct TokenEndpoint: Sendable {
         var challenge: String?
         var hasRepeated = false
         var hasAnswered = false
+        var hasProvenAgain = false
     }
 
     private func exchange(
@@ -59,6 +62,7 @@ struct TokenEndpoint: Sendable {
         } catch {
             throw .endpoint(error)
         }
+        try await prime(grant, as: kind, at: endpoints)
         var attempts = Attempts(grant: grant)
         while true {
             let request = try await request(attempts, as: kind, at: endpoints)
@@ -86,7 +90,8 @@ struct TokenEndpoint: Sendable {
                 endpoint: endpoints.token, grant: attempts.grant, client: client,
                 additions: try await settings.read(
                     additionsTo: kind, answering: attempts.challenge, in: surroundings),
-                certificate: settings.clientCertificate, quirks: settings.quirks)
+                certificate: settings.clientCertificate, isBound: proofs != nil,
+                quirks: settings.quirks)
         } catch {
             throw .clientSecret(error)
         }
@@ -102,9 +107,28 @@ struct TokenEndpoint: Sendable {
         }
     }
 
+    /// Makes sure that the server's nonce is fresh before anything is spent on it: some servers spend
+    /// first and ask for the nonce then.
+    private func prime(
+        _ grant: TokenGrant, as kind: RequestKind, at endpoints: Endpoints
+    ) async throws(ExchangeError) {
+        guard let proofs, await proofs.needsPriming(for: endpoints.token) else { return }
+        let request = try await request(Attempts(grant: grant.hollow), as: kind, at: endpoints)
+        do throws(FetchError) {
+            _ = try await proofs.send(request.outbound)
+        } catch {
+            throw .token(TokenFailure(error))
+        }
+    }
+
+    private func fetch(_ request: OutboundRequest) async throws(FetchError) -> InboundResponse {
+        guard let proofs else { return try await surroundings.fetcher.fetch(request) }
+        return try await proofs.send(request)
+    }
+
     private func send(_ request: TokenRequest) async throws(TokenFailure) -> InboundResponse {
         do throws(FetchError) {
-            return try await surroundings.fetcher.fetch(request.outbound)
+            return try await fetch(request.outbound)
         } catch {
             throw TokenFailure(error)
         }
@@ -126,6 +150,12 @@ struct TokenEndpoint: Sendable {
         case .dropScope:
             guard let grant = attempts.grant.withoutScope else { return false }
             attempts.grant = grant
+            return true
+        case .answerChallenge where failure.reason == .code(ProofNonce.errorCode):
+            guard proofs != nil, !attempts.hasProvenAgain,
+                answer.flatMap({ ProofNonce.value(in: $0) }) != nil
+            else { return false }
+            attempts.hasProvenAgain = true
             return true
         case .answerChallenge:
             guard !attempts.hasAnswered else { return false }

@@ -46,7 +46,8 @@ extension Login {
     func token(wallMilliseconds wall: Int64, boot: BootTime) -> Token? {
         guard let accessToken else { return nil }
         guard let expiresAt else {
-            return Token(accessToken, usableUntil: nil, lifetimeMilliseconds: nil)
+            return Token(
+                accessToken, usableUntil: nil, lifetimeMilliseconds: nil, proofKey: dpopKey)
         }
         func span(_ from: Int64) -> UInt64 {
             let (left, overflow) = expiresAt.milliseconds.subtractingReportingOverflow(from)
@@ -56,7 +57,7 @@ extension Login {
         let left = min(span(wall), lifetime)
         return Token(
             accessToken, usableUntil: boot.advanced(byMilliseconds: left),
-            lifetimeMilliseconds: lifetime)
+            lifetimeMilliseconds: lifetime, proofKey: dpopKey)
     }
 
     /// Whether two records hold the same grant, whatever else differs.

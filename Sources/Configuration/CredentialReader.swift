@@ -21,7 +21,15 @@ struct CredentialReader {
                 hints: Self.hints, problems: problems),
             let kind = kind(mapping, id)
         else { return nil }
-        let injection = injection(mapping)
+        var injection = injection(mapping)
+        if case .oauth(let oauth) = kind, oauth.requiresProof {
+            for key in ["header", "prefix"] where mapping.has(key) {
+                problems.add(
+                    mapping.place(of: key), "the key \(quoted(key)) does not go with \"dpop\"",
+                    hint: "a token with a proof is sent as Authorization: DPoP (RFC 9449)")
+            }
+            injection = Injection(prefix: "DPoP ")
+        }
         return CredentialSettings(
             id: id, kind: kind, injection: injection,
             isExportable: mapping.bool("export") ?? true)
@@ -138,6 +146,5 @@ struct CredentialReader {
         "provider": "write the provider's issuer, or its endpoints, instead",
         "discover": "write the issuer",
         "inject": "the access token is what is sent; leave the key out",
-        "dpop": "bearer tokens only; leave the key out",
     ]
 }

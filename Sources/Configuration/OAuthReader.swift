@@ -11,7 +11,7 @@ struct OAuthReader {
     static let keys =
         [
             "issuer", "authorization_endpoint", "token_endpoint", "client_id", "scopes",
-            "redirect_uri", "login", "login_wait", "refresh_before", "assumed_lifetime",
+            "redirect_uri", "login", "login_wait", "refresh_before", "assumed_lifetime", "dpop",
             "device_authorization_endpoint",
         ] + GrantReader.keys + ClientReader.keys + AdditionsReader.keys + AuthorizationReader.keys
 
@@ -58,6 +58,7 @@ struct OAuthReader {
         }
         settings.refreshLeadSeconds = seconds("refresh_before")
         settings.fallbackLifetimeSeconds = seconds("assumed_lifetime")
+        settings.requiresProof = mapping.bool("dpop") ?? false
         return endpoints == nil ? nil : settings
     }
 

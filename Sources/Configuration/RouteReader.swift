@@ -30,7 +30,7 @@ struct RouteReader {
     /// Keys that the short form has as well.
     static let sharedKeys = [
         "upstream", "credential", "client_authorization", "set_headers", "remove_headers",
-        "host_header", "rewrite_location", "allow_plain_http",
+        "host_header", "rewrite_location", "allow_plain_http", "refusals",
     ]
     static let keys = ["path", "host"] + sharedKeys + ["ca_file"]
     static let later = [
@@ -79,6 +79,7 @@ struct RouteReader {
         spec.setFields = (mapping.pairs("set_headers") ?? []).map { ($0.name, $0.value.value) }
         spec.removedFields = (mapping.texts("remove_headers") ?? []).map(\.value)
         spec.rewritesLocation = mapping.bool("rewrite_location") ?? true
+        spec.refusalRules = RefusalRuleReader(problems).rules(mapping)
         let policy = mapping.choice(
             "client_authorization",
             [ClientFieldPolicy.replace, .keep, .refuse].map { ($0.rawValue, $0) })

@@ -25,6 +25,9 @@ package enum ToControl: Sendable {
     /// and generation by each worker, answered by `credential` or `refused`.
     case need(CredentialSlot, newerThan: Generation, worker: Int)
     case dial(Origin, Ticket)
+    /// An upstream refused a request that carried that credential, and said why. Each worker says the
+    /// same at most once a minute and no more than a few a second.
+    case challenged(CredentialSlot, Generation, ChallengeFacts)
     case stopped(worker: Int)
 }
 
@@ -43,6 +46,19 @@ package struct Ticket: Hashable, Sendable {
 
 /// A credential ready to be copied.
 package struct CredentialUpdate: Sendable {
+    /// What requests with it are signed with (RFC 9449): a proof goes with each.
+    package struct Binding: Sendable {
+        /// A private key, as its maker stores it.
+        package let key: SecretBytes
+        /// `ath`.
+        package let accessTokenHash: [UInt8]
+
+        package init(key: SecretBytes, accessTokenHash: [UInt8]) {
+            self.key = key
+            self.accessTokenHash = accessTokenHash
+        }
+    }
+
     package let slot: CredentialSlot
     package let generation: Generation
     /// The whole field line with its CR LF: `Authorization: Bearer …`. Nil when the credential was
@@ -50,14 +66,18 @@ package struct CredentialUpdate: Sendable {
     package let line: SecretBytes?
     /// Not to be sent from then on; nil where the lifetime is unknown.
     package let usableUntil: BootTime?
+    /// Nil for a credential that is sent as it is.
+    package let binding: Binding?
 
     package init(
-        slot: CredentialSlot, generation: Generation, line: SecretBytes?, usableUntil: BootTime?
+        slot: CredentialSlot, generation: Generation, line: SecretBytes?, usableUntil: BootTime?,
+        binding: Binding? = nil
     ) {
         self.slot = slot
         self.generation = generation
         self.line = line
         self.usableUntil = usableUntil
+        self.binding = binding
     }
 }
 

@@ -58,7 +58,7 @@ extension ClientExchange {
         case .send: sendRequest()
         case .fail(let failure): fail(failure)
         case .cutOff: cutOff()
-        case .relay, .relayAndReport, .discardAndAwait:
+        case .relay, .relayUnreplayed, .relayAndReport, .discardAndAwait, .discardAndResend:
             preconditionFailure("only a response's head leads to this")
         }
     }
@@ -141,9 +141,7 @@ extension ClientExchange {
         upstream.begin(for: self)
         worker.output.removeAll()
         worker.output.append(record.head)
-        if let slot = record.credential {
-            worker.credentials.withLine(slot) { worker.output.append($0) }
-        }
+        worker.writeCredential(for: &record)
         worker.output.append("\r\n")
         if record.expectsContinue && !isContinued && !isRequestWhole && held.count == 0 {
             arm(.expectContinue)

@@ -41,17 +41,15 @@ extension ClientExchange {
     /// The final head has come; the body follows by `relayBody`, unless the response is not wanted.
     func headArrived(_ bytes: UnsafeRawBufferPointer, framing: BodyFraming) {
         disarm()
-        let rejects =
-            record.credential != nil && worker.responseHead.status == 401
-            && RejectionRule.rejectsCredential(worker.responseHead, bytes)
-        if record.credential != nil && worker.responseHead.status == 403,
-            let scope = RejectionRule.missingScope(worker.responseHead, bytes)
-        {
-            worker.noteMissingScope(scope)
-        }
-        let action = exchange.headArrived(rejectsCredential: rejects, isBodyHeld: held.isWhole)
+        if record.isProven { worker.keepNonce(bytes, of: record) }
+        // Only refusals are looked at closely.
+        let verdict =
+            worker.responseHead.status >= 400 && record.credential != nil
+            ? worker.judge(bytes, record, exchange) : .final
+        let action = exchange.headArrived(verdict, isBodyHeld: held.isWhole)
         switch action {
         case .relay: relayHead(bytes, framing)
+        case .relayUnreplayed: relayHead(bytes, framing, isUnreplayed: true)
         case .relayAndReport(let generation):
             if let slot = record.credential { worker.ask(slot, newerThan: generation) }
             relayHead(bytes, framing, isUnreplayed: true)
@@ -60,6 +58,11 @@ extension ClientExchange {
             upstream?.discardResponse()
             upstream = nil
             perform(.awaitCredential(newerThan: generation))
+        case .discardAndResend(let mayReuse):
+            worker.counters.replays &+= 1
+            upstream?.discardResponse()
+            upstream = nil
+            perform(.connect(mayReuse: mayReuse))
         case .awaitCredential, .connect, .send, .fail, .cutOff:
             preconditionFailure("a response's head leads to no such action")
         }

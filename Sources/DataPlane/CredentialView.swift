@@ -11,6 +11,8 @@ struct CredentialView {
         var generation = Generation.none
         var line: SecretBytes?
         var usableUntil: BootTime?
+        /// Nil where it is sent without a proof.
+        var maker: ProofMaker?
     }
 
     private var entries: [Entry] = []
@@ -28,9 +30,23 @@ struct CredentialView {
     mutating func install(_ update: CredentialUpdate) {
         guard entries.indices.contains(update.slot.index) else { return }
         guard update.generation >= entries[update.slot.index].generation else { return }
-        entries[update.slot.index] = Entry(
+        var entry = Entry(
             generation: update.generation, line: update.line, usableUntil: update.usableUntil)
+        if let binding = update.binding {
+            // Nonces live as long as the key: they may be of one account.
+            if let maker = entries[update.slot.index].maker, maker.renew(binding) {
+                entry.maker = maker
+            } else if let maker = ProofMaker(binding) {
+                entry.maker = maker
+            } else {
+                entry.line = nil
+            }
+        }
+        entries[update.slot.index] = entry
     }
+
+    /// Makes the proofs that go with a credential; nil where it goes without.
+    func maker(_ slot: CredentialSlot) -> ProofMaker? { entries[slot.index].maker }
 
     /// What a request may be sent with now.
     func offer(_ slot: CredentialSlot?, now: BootTime) -> Exchange.Offer {

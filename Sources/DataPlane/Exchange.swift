@@ -1,8 +1,9 @@
 // The life of one request and its response, as decisions. It is told what happened and answers what to
 // do; it holds no bytes, no connection and no clock. ClientExchange performs what it says.
 //
-// The rules that it keeps: a request is replayed at most once for a rejected credential and re-sent at
-// most once for a dead connection; a request that may have been processed is never sent twice unless
+// The rules that it keeps: a request is replayed at most once for a rejected credential, at most once with
+// another proof, and re-sent at most once for a dead connection; a request that may have been processed is
+// never sent twice unless
 // its method is idempotent (RFC 9110 section 9.2.2); nothing is re-sent once a byte of a response has
 // gone to the client; a credential that is known to have expired is never sent.
 
@@ -20,6 +21,16 @@ struct Exchange {
         case missing(Generation)
     }
 
+    /// What a response says of the credential that its request carried.
+    enum Verdict: Equatable {
+        /// Nothing that sending the request again could change.
+        case final
+        /// The same credential with another proof may do (RFC 9449 section 9).
+        case wantsOtherProof
+        /// A newer credential may do.
+        case rejected
+    }
+
     enum Action: Equatable {
         /// Wait for a credential newer than that; ask the control plane unless it was asked already.
         case awaitCredential(newerThan: Generation)
@@ -29,10 +40,14 @@ struct Exchange {
         case send
         /// Pass the response on.
         case relay
-        /// Pass the response on, and have a newer credential made for the requests to come.
+        /// Pass the response on although sending the request again might have done: its body is gone.
+        case relayUnreplayed
+        /// The same, and have a newer credential made for the requests to come.
         case relayAndReport(Generation)
         /// Throw the response away and wait for a credential newer than that.
         case discardAndAwait(newerThan: Generation)
+        /// Throw the response away and send the request again with what there is now.
+        case discardAndResend(mayReuse: Bool)
         /// Answer the client ourselves.
         case fail(Failure)
         /// The response has begun and cannot be finished: cut the connection, so that the client
@@ -68,7 +83,9 @@ struct Exchange {
 
     private var state = State.idle
     private var isIdempotent = false
-    private var hasReplayed = false
+    /// Whether the request was sent again after its credential had been rejected.
+    private(set) var hasReplayed = false
+    private var hasProvenAgain = false
     private var hasReconnected = false
     private var waits = 0
 
@@ -90,6 +107,11 @@ struct Exchange {
         }
     }
 
+    /// The generation that the request was sent with, until its response's head has come.
+    var sentGeneration: Generation? {
+        if case .awaitingHead(let attempt) = state { attempt.generation } else { nil }
+    }
+
     /// The generation that must be exceeded, while it waits for a credential.
     var awaitedGeneration: Generation? {
         if case .awaitingCredential(let rejected) = state { rejected } else { nil }
@@ -99,6 +121,7 @@ struct Exchange {
     mutating func begin(_ method: Method, _ offer: Offer) -> Action {
         isIdempotent = method.isIdempotent
         hasReplayed = false
+        hasProvenAgain = false
         hasReconnected = false
         waits = 0
         return proceed(with: offer)
@@ -146,25 +169,38 @@ struct Exchange {
 
     /// The final response's head has come.
     ///
-    /// - Parameters:
-    ///   - rejectsCredential: it is a 401 of the kind that a newer credential may cure.
-    ///   - isBodyHeld: every byte of the request's body so far is still there to be sent again.
-    mutating func headArrived(rejectsCredential: Bool, isBodyHeld: Bool) -> Action {
+    /// - Parameter isBodyHeld: every byte of the request's body so far is still there to be sent again.
+    mutating func headArrived(_ verdict: Verdict, isBodyHeld: Bool) -> Action {
         guard case .awaitingHead(let attempt) = state else {
             preconditionFailure("a response belongs to a request that was sent")
         }
-        guard rejectsCredential, let generation = attempt.generation else {
+        guard verdict != .final, let generation = attempt.generation else {
             state = .relaying
             return .relay
         }
-        guard !hasReplayed, isBodyHeld else {
+        switch verdict {
+        case .wantsOtherProof where hasProvenAgain, .rejected where hasReplayed:
+            // The second refusal of a kind is the client's to see: what made it is neither the proof's
+            // nonce nor the credential's age.
             state = .relaying
-            // The second 401 is the client's to see; what made it is not the credential's age.
-            return hasReplayed ? .relay : .relayAndReport(generation)
+            return .relay
+        case .wantsOtherProof:
+            guard isBodyHeld else {
+                state = .relaying
+                return .relayUnreplayed
+            }
+            hasProvenAgain = true
+            state = .connecting
+            return .discardAndResend(mayReuse: !hasReconnected)
+        case .rejected, .final:
+            guard isBodyHeld else {
+                state = .relaying
+                return .relayAndReport(generation)
+            }
+            hasReplayed = true
+            state = .awaitingCredential(rejected: generation)
+            return .discardAndAwait(newerThan: generation)
         }
-        hasReplayed = true
-        state = .awaitingCredential(rejected: generation)
-        return .discardAndAwait(newerThan: generation)
     }
 
     /// The connection broke, or the response cannot be read.

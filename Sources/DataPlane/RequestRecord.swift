@@ -24,9 +24,18 @@ struct RequestRecord: ~Copyable {
     private(set) var installed: InstalledTable?
     private(set) var upstream = -1
     private(set) var plan: HeaderPlan?
+    /// Where it goes; only of a routed request.
+    var origin: Origin {
+        guard let installed else { preconditionFailure("a request without a route goes nowhere") }
+        return installed.table.upstreams[upstream].origin
+    }
+
     /// Nil where none is injected.
     private(set) var credential: CredentialSlot?
     private(set) var startedAt: UInt64 = 0
+    /// Whether it was sent with a proof, and with which nonce (`ProofMaker.turn`).
+    var isProven = false
+    var proofTurn: UInt64 = 0
 
     /// What became of it, for the access line.
     var status = 0
@@ -106,6 +115,8 @@ struct RequestRecord: ~Copyable {
         upstream = -1
         plan = nil
         credential = nil
+        isProven = false
+        proofTurn = 0
         status = 0
         isOwnReply = false
         bytesRelayed = 0

@@ -36,7 +36,7 @@ final class Worker {
     let settings: WorkerSettings
     let mailbox: Mailbox<ToWorker>
     private let waker: Waker
-    private let toControl: @Sendable (ToControl) -> Void
+    let toControl: @Sendable (ToControl) -> Void
     private let trust: UpstreamTrust
     private let log: Log
 
@@ -61,6 +61,7 @@ final class Worker {
     private var listeners: [Listener] = []
     private var waiting: WaitingRoom
     private var dials = DialTable()
+    var reports = ReportBudget()
     private var accessLines = ByteBuffer()
     private(set) var isDraining = false
     private var isStopping = false
@@ -304,11 +305,6 @@ final class Worker {
         record.writeAccessLine(now: loop.now, into: &accessLines)
         log.writeWhole(accessLines.bytes)
         accessLines.removeAll()
-    }
-
-    /// What a login lacks is named here; the client gets the upstream's answer as it is.
-    func noteMissingScope(_ scope: String) {
-        log.info("the API asks for more scope", ("scope", .text(scope)))
     }
 
     // MARK: The end

@@ -32,6 +32,8 @@ package struct AuthorizationRequest: Sendable {
         package var issuer: String?
         /// Whether that server promises `iss` in every answer (RFC 9207 section 3).
         package var issuerIsPromised: Bool
+        /// Of the key that the code is to be bound to (RFC 9449 section 10); nil for none.
+        package var proofThumbprint: String?
 
         package init(
             endpoint: String, clientID: String, redirectURI: String, scopes: [String] = [],
@@ -97,6 +99,7 @@ package struct AuthorizationRequest: Sendable {
         if let nonce = self.nonce { parameters.append(("nonce", nonce)) }
         parameters.append(("code_challenge", pkce.challenge))
         parameters.append(("code_challenge_method", PKCE.method))
+        if let thumbprint = wish.proofThumbprint { parameters.append(("dpop_jkt", thumbprint)) }
         parameters += wish.extras
         try AuthorizationRequest.check(wish, parameters.map(\.name))
         parameters += wish.resources.map { ("resource", $0) }

@@ -40,6 +40,8 @@ package struct TokenFailure: Error, Sendable {
         case unusableAccessToken
         case unsupportedTokenType(String)
         /// No whole answer came.
+        /// Bound to no key although DPoP is demanded.
+        case unboundToken
         case fetch(FetchError)
     }
 
@@ -188,6 +190,8 @@ extension TokenFailure: CustomStringConvertible {
                 "\(subject)'s access token holds characters that no header may carry"
             case .unsupportedTokenType(let type):
                 "\(subject) gave a token of the unsupported type \"\(type)\""
+            case .unboundToken:
+                "the token endpoint gave a token that is bound to no key, and \"dpop\" demands one"
             case .fetch(let error): "\(subject) gave no answer: \(error)"
             }
         return explanation.map { "\(what): \($0)" } ?? what

@@ -43,6 +43,11 @@ package struct TokenGrant: Sendable {
         guard rest.count < parameters.count else { return nil }
         return TokenGrant(parameters: rest, secrets: secrets)
     }
+
+    /// The same without anything that could be spent: it can only be refused.
+    package var hollow: TokenGrant {
+        TokenGrant(parameters: parameters.filter { $0.name == "grant_type" }, secrets: [])
+    }
 }
 
 /// One request to a token endpoint.
@@ -64,6 +69,8 @@ package struct TokenRequest: Sendable {
     let certificate: ClientCertificate?
     /// What the server does that no specification allows.
     let quirks: ProviderQuirks
+    /// Whether the token must be bound to the key of the request's proof (RFC 9449 section 5).
+    let isBound: Bool
 
     /// - Parameters:
     ///   - additions: what the configuration adds; parameters with the name of one that the grant
@@ -72,7 +79,7 @@ package struct TokenRequest: Sendable {
     package init(
         endpoint: String, grant: TokenGrant, client: ClientAuthentication,
         additions: FormAdditions = FormAdditions(), certificate: ClientCertificate? = nil,
-        quirks: ProviderQuirks = []
+        isBound: Bool = false, quirks: ProviderQuirks = []
     ) {
         self.endpoint = endpoint
         self.grant = grant
@@ -82,6 +89,7 @@ package struct TokenRequest: Sendable {
         self.additions = additions
         self.certificate = certificate
         self.quirks = quirks
+        self.isBound = isBound
     }
 
     private var post: FormPost {

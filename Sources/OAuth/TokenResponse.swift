@@ -22,6 +22,8 @@ package struct TokenResponse: Sendable {
     /// Only bytes of 0x21...0x7E, at least one: it fits a field's value whole. That is more than
     /// RFC 6750's b64token, since servers issue tokens with "|" in them.
     package let accessToken: SecretBytes
+    /// "Bearer" or "DPoP".
+    package let tokenType: String
     /// From the answer's arrival on; nil is unknown, 0 is already over.
     package let expiresInSeconds: Int64?
     /// Nil means that the old one, if any, stays good (RFC 6749 section 6).
@@ -41,7 +43,8 @@ package struct TokenResponse: Sendable {
     ) throws(TokenFailure) -> TokenResponse {
         let reader = AnswerReader(
             response: response, secrets: request.secrets, now: now, quirks: request.quirks)
-        return try TokenResponse(reader.members(), status: response.status)
+        return try TokenResponse(
+            reader.members(), status: response.status, isBound: request.isBound)
     }
 
     /// When the access token stops being good, by the local clock; nil is unknown. `exp` of a JWT,
@@ -52,7 +55,9 @@ package struct TokenResponse: Sendable {
         return fallbackLifetimeSeconds.map(receivedAt.advanced)
     }
 
-    private init(_ members: JSONObject, status: Int) throws(TokenFailure) {
+    private init(
+        _ members: JSONObject, status: Int, isBound: Bool
+    ) throws(TokenFailure) {
         var rest = members
         var oddities: [Oddity] = []
         func take(_ name: String) -> JSONValue? {
@@ -74,12 +79,18 @@ package struct TokenResponse: Sendable {
 
         if let type = takeText("token_type") {
             let name = DisplayText.clean(type, lettersMax: 32)
-            guard name.lowercased() == "bearer" else {
-                throw TokenFailure(.malformed, .unsupportedTokenType(name), status: status)
+            guard name.lowercased() == (isBound ? "dpop" : "bearer") else {
+                // What is bound to no key is not what was asked for (RFC 9449 section 5).
+                throw isBound && name.lowercased() == "bearer"
+                    ? TokenFailure(.misconfigured, .unboundToken, status: status)
+                    : TokenFailure(.malformed, .unsupportedTokenType(name), status: status)
             }
+        } else if isBound {
+            throw TokenFailure(.misconfigured, .unboundToken, status: status)
         } else {
             oddities.append(.tokenTypeMissing)
         }
+        tokenType = isBound ? "DPoP" : "Bearer"
         expiresInSeconds = TokenResponse.lifetime(take("expires_in"), &oddities)
         let refreshLifetime = take("refresh_token_expires_in") ?? take("refresh_expires_in")
         var ignored: [Oddity] = []

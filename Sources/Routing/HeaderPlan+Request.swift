@@ -32,9 +32,15 @@ extension HeaderPlan {
             keepsLength = head.present.contains(.contentLength)
             length = count
         }
-        FieldCopy.write(
-            head, bytes, dropping: requestDrops, keepsLength: keepsLength, keepsTrailer: isChunked,
-            into: &output)
+        if dropsProof(head, bytes) {
+            FieldCopy.write(
+                head, bytes, dropping: requestDrops.with(.dpop, true), keepsLength: keepsLength,
+                keepsTrailer: isChunked, into: &output)
+        } else {
+            FieldCopy.write(
+                head, bytes, dropping: requestDrops, keepsLength: keepsLength,
+                keepsTrailer: isChunked, into: &output)
+        }
 
         if let length, !keepsLength {
             output.append("Content-Length: ")

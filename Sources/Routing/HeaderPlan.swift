@@ -13,10 +13,14 @@ package final class HeaderPlan: Sendable {
     let responseDrops: FieldNameSet
     /// The upstream's Host line and the fields that the route sets, each with its CR LF.
     let requestLines: [UInt8]
+    /// Scheme and authority of the upstream as its Host line has them, for proofs.
+    package let targetBase: [UInt8]
     /// How many bytes of the path the route cuts, and what it puts in their place.
     let prefixCount: Int
     let basePath: [UInt8]
     let location: LocationRule?
+    /// Refusals of this route's API that mean something else than they say.
+    package let refusalRules: [RefusalRule]
     private let hasCredential: Bool
     private let clientField: ClientFieldPolicy
     private let credentialField: FieldName?
@@ -38,7 +42,10 @@ package final class HeaderPlan: Sendable {
                 throw .fieldReserved(route: number, name: credential.field)
             }
             switch credential.clientField {
-            case .replace, .refuse: drops.insert(field)
+            case .replace, .refuse:
+                drops.insert(field)
+                // A proof of the client's was made for the client's own credential.
+                if field.known == .authorization { drops = drops.with(.dpop, true) }
             case .keep:
                 if Self.isListed(field, in: consumedFields) {
                     throw .keptFieldMayHoldSecret(route: number, name: credential.field)
@@ -59,7 +66,9 @@ package final class HeaderPlan: Sendable {
         guard spec.hostField.map({ HostAndPort($0) != nil }) ?? true else {
             throw .fieldValueInvalid(route: number, name: "Host")
         }
-        var lines = Self.line("Host", spec.hostField ?? spec.upstream.origin.authority)
+        let authority = spec.hostField ?? spec.upstream.origin.authority
+        targetBase = Array("\(spec.upstream.origin.scheme.rawValue)://\(authority)".utf8)
+        var lines = Self.line("Host", authority)
         for (name, value) in spec.setFields {
             let field = try Self.name(name, number)
             guard !Self.unsettable.contains(field.known), field.bytes != own?.bytes,
@@ -80,6 +89,7 @@ package final class HeaderPlan: Sendable {
         prefixCount = PathPrefix.trimmed(spec.path).utf8.count
         basePath = Array(spec.upstream.basePath.utf8)
         location = spec.rewritesLocation ? LocationRule(spec) : nil
+        refusalRules = spec.refusalRules
     }
 
     private static let framing: KnownFieldSet = [.contentLength, .transferEncoding]
@@ -131,6 +141,12 @@ extension HeaderPlan {
             head.method == .options && head.present.contains(.origin)
             && head.present.contains(.accessControlRequestMethod)
         return .forward(withCredential: !isPreflight)
+    }
+
+    /// Whether the client sent a proof without the credential that it would be for: ours goes instead.
+    func dropsProof(_ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        head.present.contains(.dpop) && clientField == .keep
+            && credentialField?.known == .authorization && !carriesCredentialField(head, bytes)
     }
 
     private func carriesCredentialField(

@@ -21,6 +21,8 @@ package struct RouteSpec: Sendable {
     package var removedFields: [String] = []
     /// Whether a Location that names the upstream is turned into one that names this proxy.
     package var rewritesLocation = true
+    /// Exceptions from what refusals mean; the first that fits counts.
+    package var refusalRules: [RefusalRule] = []
 
     package init(
         host: String? = nil, path: String = "", upstream: UpstreamURL,

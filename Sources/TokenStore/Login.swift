@@ -2,6 +2,7 @@
 // this release does not know are kept and written back, and a later version is refused.
 
 package import Bytes
+import Crypto
 package import Vocabulary
 
 /// One credential's tokens and where they came from.
@@ -38,6 +39,11 @@ package struct Login: Sendable {
     package var rejection: Rejection?
     /// Names what a token was asked for where no person consented to it; nil in a person's login.
     package var purpose: String?
+    /// The key that the tokens are bound to (RFC 9449), as its maker stores it. It is written to the
+    /// record and nowhere else.
+    package var dpopKey: SecretBytes?
+    /// The newest nonces of the servers that see its proofs.
+    package var dpopNonces: JSONObject
     /// Members of the token response that nobody here understands (RFC 6749 section 5.1).
     package var extras: JSONObject
     /// Members of the record that a later release of the same version may have written.
@@ -58,6 +64,8 @@ package struct Login: Sendable {
         loginHint = nil
         rejection = nil
         purpose = nil
+        dpopKey = nil
+        dpopNonces = JSONObject()
         extras = JSONObject()
         unknown = JSONObject()
     }
@@ -77,6 +85,8 @@ extension Login {
         case expiresAt = "expires_at"
         case refreshToken = "refresh_token"
         case idToken = "id_token"
+        case dpopKey = "dpop_key"
+        case dpopNonces = "dpop_nonces"
         case requestedScope = "requested_scope"
         case loginHint = "login_hint"
     }
@@ -138,8 +148,14 @@ extension Login {
         loginHint = try take(.loginHint, as: text)
         rejection = try take(.rejected, as: { Rejection($0) })
         purpose = try take(.purpose, as: text)
+        dpopKey = try take(.dpopKey, as: { secret($0).flatMap(Self.decoded) })
+        dpopNonces = try take(.dpopNonces, as: { $0.asObject }) ?? JSONObject()
         extras = try take(.extras, as: { $0.asObject }) ?? JSONObject()
         unknown = record
+    }
+
+    private static func decoded(_ text: SecretBytes) -> SecretBytes? {
+        text.withBytes { Base64.decode($0, .url) }.map { SecretBytes($0) }
     }
 
     /// The record as it is written.
@@ -161,6 +177,8 @@ extension Login {
         put(.loginHint, loginHint.map { .string($0) })
         put(.rejected, rejection?.document)
         put(.purpose, purpose.map { .string($0) })
+        put(.dpopKey, dpopKey.map { .secret(Base64.encode($0, .url)) })
+        if !dpopNonces.members.isEmpty { put(.dpopNonces, .object(dpopNonces)) }
         if !extras.members.isEmpty { put(.extras, .object(extras)) }
         for member in unknown.members where record[member.name] == nil {
             record[member.name] = member.value

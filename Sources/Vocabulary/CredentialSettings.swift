@@ -132,6 +132,8 @@ package struct OAuthSettings: Sendable {
     package var refreshLeadSeconds: Int64?
     /// For tokens that come without `expires_in` and are no JWT.
     package var fallbackLifetimeSeconds: Int64?
+    /// Tokens are bound to a key of each login (RFC 9449), and others are refused.
+    package var requiresProof = false
 
     package init(endpoints: Endpoints, clientID: String) {
         self.endpoints = endpoints

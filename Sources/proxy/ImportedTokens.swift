@@ -43,6 +43,11 @@ struct ImportedTokens {
     }
 
     func login(_ settings: OAuthSettings, at now: WallTime) throws(CommandFailure) -> Login {
+        guard !settings.requiresProof else {
+            throw CommandFailure(
+                .failure, "tokens that are bound to a key (\"dpop\") cannot be imported",
+                hint: "run \"proxy login\": the key is made here and goes nowhere")
+        }
         var login = Login(clientID: try clientID(settings), obtainedAt: now)
         switch settings.endpoints {
         case .issuer(let issuer): login.issuer = issuer

@@ -101,7 +101,9 @@ class Bench:
             folder = self.folder
             binary = self.options.binary
             root = self.options.root
-            peer = Ours(root, folder, binary) if name == "ours" else PEERS[name](root, folder)
+            kind = PEERS[name]
+            is_ours = issubclass(kind, Ours)
+            peer = kind(root, folder, binary) if is_ours else kind(root, folder)
             self.results[name] = {"version": peer.version()}
             return peer
         except (OSError, StopIteration, subprocess.CalledProcessError) as error:

@@ -1,6 +1,7 @@
 // The API that every proxy of the benchmark stands in front of: one thread, one epoll set, so little
 // work per request that the proxy is the bottleneck. It answers 401 unless the request carries
-// exactly the credential that the proxies inject; it is no general HTTP server.
+// exactly the credential that the proxies inject, as Bearer or, beside a proof that it does not verify,
+// as DPoP; it is no general HTTP server.
 //
 //   origin TOKEN        prints the port that it listens on, then serves until it is killed
 //
@@ -45,8 +46,8 @@ struct connection {
 };
 
 static char scratch[CHUNK];
-static const char *credential;
-static size_t credentialBytes;
+static const char *credential, *bound;
+static size_t credentialBytes, boundBytes;
 static int poller;
 
 static void stop(const char *what) {
@@ -124,7 +125,10 @@ static void request(struct connection *c, const char *head, size_t bytes) {
     c->closesWhenSent = value && count == 5 && strncasecmp(value, "close", 5) == 0;
 
     value = field(head, end, "authorization", &count);
-    if (!value || count != credentialBytes || memcmp(value, credential, count) != 0) {
+    int isGood = value && count == credentialBytes && memcmp(value, credential, count) == 0;
+    if (!isGood && value && count == boundBytes && memcmp(value, bound, count) == 0)
+        isGood = field(head, end, "dpop", &count) && count > 200;
+    if (!isGood) {
         c->closesWhenSent = 1;
         answer(c, "401 Unauthorized", "{}", 2);
         return;
@@ -226,9 +230,11 @@ int main(int count, char **arguments) {
         fprintf(stderr, "usage: origin TOKEN\n");
         return 2;
     }
-    static char line[256];
+    static char line[256], boundLine[256];
     credentialBytes = (size_t)snprintf(line, sizeof line, "Bearer %s", arguments[1]);
     credential = line;
+    boundBytes = (size_t)snprintf(boundLine, sizeof boundLine, "DPoP %s", arguments[1]);
+    bound = boundLine;
     signal(SIGPIPE, SIG_IGN);
 
     poller = epoll_create1(EPOLL_CLOEXEC);

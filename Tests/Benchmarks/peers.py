@@ -5,12 +5,14 @@ bodies without spooling them to disk, and sets one Authorization field on the wa
 a setting that makes this workload cheaper, it is used.
 """
 
+import base64
 import json
 import os
 import pathlib
 import re
 import resource
 import subprocess
+import time
 
 TOKEN = "bench-credential"
 HELD_OPEN = "1h"  # idle timeouts, longer than any run
@@ -64,21 +66,57 @@ class Ours(Peer):
     def version(self):
         return said([self.binary, "version"], r"(\d\S*)")
 
-    def command(self, port, origin):
+    def credential(self) -> str:
         token = self.write("token", TOKEN + "\n")
         os.chmod(token, 0o600)
+        return f"token: {{ file: {json.dumps(token)} }}"
+
+    def command(self, port, origin):
         config = self.write(
             "proxy.yaml",
             f"""\
 listen: ["127.0.0.1:{port}"]
 upstream: http://127.0.0.1:{origin}
 credential:
-  token: {{ file: {json.dumps(token)} }}
+  {self.credential()}
 workers: 1
 state_dir: {json.dumps(str(self.folder / "state"))}
 """,
         )
         return [self.binary, "serve", "--config", config]
+
+
+class OursWithProofs(Ours):
+    """A token that is bound to a key (RFC 9449): each request carries a signature of its own."""
+
+    name = "ours-dpop"
+
+    def credential(self):
+        key = subprocess.run(
+            ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
+            + ["-outform", "DER"],
+            capture_output=True,
+            check=True,
+        ).stdout
+        state = self.folder / "state"
+        state.mkdir(mode=0o700, exist_ok=True)
+        # A login as the proxy writes it, good until the API says otherwise.
+        login = {
+            "version": 1,
+            "generation": 1,
+            "client_id": "bench",
+            "access_token": TOKEN,
+            "token_type": "DPoP",
+            "obtained_at": int(time.time()),
+            "dpop_key": base64.urlsafe_b64encode(key).decode().rstrip("="),
+        }
+        record = pathlib.Path(self.write("state/default.json", json.dumps(login)))
+        record.chmod(0o600)
+        return """\
+authorization_endpoint: https://provider.invalid/authorize
+  token_endpoint: https://provider.invalid/token
+  client_id: bench
+  dpop: true"""
 
 
 class Nginx(Peer):
@@ -338,4 +376,4 @@ class Go(Peer):
         return [str(self.root / "bin/reverseproxy"), f"127.0.0.1:{port}", upstream, TOKEN]
 
 
-PEERS = {peer.name: peer for peer in (Ours, Nginx, HAProxy, Envoy, Caddy, Go)}
+PEERS = {peer.name: peer for peer in (Ours, OursWithProofs, Nginx, HAProxy, Envoy, Caddy, Go)}

@@ -9,6 +9,19 @@ import Vocabulary
         )
     }
 
+    @Test func `bind tokens to a key, which has one way to be sent (RFC 9449)`() throws {
+        let client = "issuer: https://as.example, client_id: c"
+        let bound = try read("\(client), dpop: true")
+        #expect(bound.requiresProof)
+        #expect(bound.injection == Injection(field: "Authorization", prefix: "DPoP "))
+        #expect(try !read(client).requiresProof)
+        for other in ["header: X-Token", "prefix: Bearer"] {
+            #expect(throws: ConfigurationError.self) {
+                try read("\(client), dpop: true, \(other)")
+            }
+        }
+    }
+
     @Test func `read every key of an OAuth client`() throws {
         let oauth = try settings(
             short(
@@ -330,5 +343,11 @@ import Vocabulary
             """)
         #expect(found.count == 1)
         #expect(found[0].contains("cannot be the name of a credential"))
+    }
+}
+
+extension CredentialSettings {
+    fileprivate var requiresProof: Bool {
+        if case .oauth(let oauth) = kind { oauth.requiresProof } else { false }
     }
 }

@@ -39,6 +39,27 @@ import Vocabulary
         #expect(spec.caFile == "/etc/proxy/ca.pem")
     }
 
+    @Test func `say what refusals mean (F65)`() throws {
+        let spec = try #require(
+            read([
+                """
+                upstream: https://api.example.com, credential: a, refusals: [
+                    { status: 403, error: token_expired, then: refresh },
+                    { status: 401, scheme: Basic, then: pass }]
+                """
+            ]).routeSpecs.first)
+        #expect(
+            spec.refusalRules == [
+                RefusalRule(status: 403, error: "token_expired", action: .refresh),
+                RefusalRule(status: 401, scheme: "basic", action: .pass),
+            ])
+        for wrong in ["[{ status: 200, then: pass }]", "[{ status: 401 }]", "pass"] {
+            #expect(throws: ConfigurationError.self) {
+                try read(["upstream: https://api.example.com, credential: a, refusals: \(wrong)"])
+            }
+        }
+    }
+
     @Test func `are tried by host and longest path`() throws {
         let read = try read([
             "path: /a, upstream: https://one.example, credential: a",

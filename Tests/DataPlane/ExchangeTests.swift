@@ -21,7 +21,7 @@ private func sent(
     @Test func `with a usable credential goes straight through`() {
         var exchange = sent()
         #expect(exchange.isSent)
-        #expect(exchange.headArrived(rejectsCredential: false, isBodyHeld: true) == .relay)
+        #expect(exchange.headArrived(.final, isBodyHeld: true) == .relay)
         #expect(exchange.isRelaying)
         exchange.finish()
         #expect(!exchange.isActive)
@@ -57,7 +57,7 @@ private func sent(
         var exchange = Exchange()
         #expect(exchange.begin(.get, .noneNeeded) == .connect(mayReuse: true))
         #expect(exchange.connected(isReused: true, .noneNeeded) == .send)
-        #expect(exchange.headArrived(rejectsCredential: true, isBodyHeld: true) == .relay)
+        #expect(exchange.headArrived(.rejected, isBodyHeld: true) == .relay)
     }
 }
 
@@ -66,18 +66,38 @@ private func sent(
         for method in HTTPWire.Method.allCases {
             var exchange = sent(method)
             #expect(
-                exchange.headArrived(rejectsCredential: true, isBodyHeld: true)
+                exchange.headArrived(.rejected, isBodyHeld: true)
                     == .discardAndAwait(newerThan: first))
             #expect(exchange.credentialArrived(.usable(second)) == .connect(mayReuse: true))
             #expect(exchange.connected(isReused: true, .usable(second)) == .send)
-            #expect(exchange.headArrived(rejectsCredential: true, isBodyHeld: true) == .relay)
+            #expect(exchange.headArrived(.rejected, isBodyHeld: true) == .relay)
         }
+    }
+
+    @Test func `that wants another proof is answered once, beside the replay for the credential`() {
+        var exchange = sent()
+        #expect(
+            exchange.headArrived(.wantsOtherProof, isBodyHeld: true)
+                == .discardAndResend(mayReuse: true))
+        #expect(!exchange.isSent)
+        #expect(exchange.connected(isReused: true, .usable(first)) == .send)
+        #expect(
+            exchange.headArrived(.rejected, isBodyHeld: true)
+                == .discardAndAwait(newerThan: first))
+        #expect(exchange.credentialArrived(.usable(second)) == .connect(mayReuse: true))
+        #expect(exchange.connected(isReused: true, .usable(second)) == .send)
+        #expect(exchange.headArrived(.wantsOtherProof, isBodyHeld: true) == .relay)
+    }
+
+    @Test func `that wants another proof is passed on when the body is gone`() {
+        var exchange = sent(.post)
+        #expect(exchange.headArrived(.wantsOtherProof, isBodyHeld: false) == .relayUnreplayed)
     }
 
     @Test func `is passed on and reported when the body is gone`() {
         var exchange = sent(.post)
         #expect(
-            exchange.headArrived(rejectsCredential: true, isBodyHeld: false)
+            exchange.headArrived(.rejected, isBodyHeld: false)
                 == .relayAndReport(first))
     }
 }
@@ -125,7 +145,7 @@ private func sent(
 
     @Test func `after the head has gone out cuts the client off`() {
         var exchange = sent()
-        _ = exchange.headArrived(rejectsCredential: false, isBodyHeld: true)
+        _ = exchange.headArrived(.final, isBodyHeld: true)
         #expect(
             exchange.connectionLost(
                 nothingSent: false, isUnanswered: false, isBodyHeld: true, failure: .connectionLost)

@@ -26,6 +26,7 @@ final class TestPlane: Sendable {
     final class Shared: Sendable {
         let group = Mutex<WorkerGroup?>(nil)
         let needs = Mutex<[Need]>([])
+        let reports = Mutex<[ChallengeFacts]>([])
         let onNeed: @Sendable (Generation, Shared) -> Void
         let dials = Mutex(0)
 
@@ -50,6 +51,7 @@ final class TestPlane: Sendable {
             case .dial(let origin, let ticket):
                 dials.withLock { $0 += 1 }
                 post(.dialled(ticket, connect(to: origin)))
+            case .challenged(_, _, let facts): reports.withLock { $0.append(facts) }
             case .stopped: break
             }
         }
@@ -78,6 +80,7 @@ final class TestPlane: Sendable {
     init(
         upstream: String, path: String = "", caFile: String? = nil, credential: Bool = true,
         token: String? = "token-1", settings: WorkerSettings = WorkerSettings(),
+        refusals: [RefusalRule] = [], clientField: ClientFieldPolicy = .replace,
         onNeed: @escaping @Sendable (Generation, Shared) -> Void = { generation, shared in
             let next = generation.count + 1
             shared.give("token-\(next)", next)
@@ -89,7 +92,10 @@ final class TestPlane: Sendable {
         port = socket.port
         var spec = RouteSpec(path: path, upstream: try UpstreamURL(upstream))
         spec.caFile = caFile
-        if credential { spec.credential = RouteCredential(slot: CredentialSlot(0)) }
+        spec.refusalRules = refusals
+        if credential {
+            spec.credential = RouteCredential(slot: CredentialSlot(0), clientField: clientField)
+        }
         group = try WorkerGroup(
             count: 1, settings: settings, table: RouteTable([spec]), credentials: 1,
             listeners: [(socket, AccessGuard(port: socket.port))],
@@ -108,6 +114,7 @@ final class TestPlane: Sendable {
     }
 
     var needs: [Need] { shared.needs.withLock { $0 } }
+    var reports: [ChallengeFacts] { shared.reports.withLock { $0 } }
     var dialCount: Int { shared.dials.withLock { $0 } }
     func give(_ token: String, _ generation: UInt64) { shared.give(token, generation) }
     func post(_ message: ToWorker) { shared.post(message) }

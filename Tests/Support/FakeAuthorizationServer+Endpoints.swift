@@ -6,6 +6,25 @@ import Synchronization
 extension FakeAuthorizationServer {
     /// Answers one request; false when the connection is over.
     func answer(_ request: HTTPMessage, on connection: FakeConnection) throws -> Bool {
+        if ["/token", "/par"].contains(request.path) {
+            switch proofKey(of: request) {
+            case .success(let thumbprint):
+                state.withLock { $0.grants.proofKey = thumbprint }
+                connection.standingFields = proofs.fields
+            case .failure(let refused):
+                connection.standingFields = proofs.fields
+                if request.path == "/token" {
+                    state.withLock {
+                        $0.tokenRequests.append(
+                            TokenRequest(
+                                form: FormText(reading: request.body.text), message: request,
+                                arrival: .now))
+                    }
+                }
+                try connection.respond(refused.response, to: request)
+                return true
+            }
+        }
         switch (request.method, request.path) {
         case ("GET", "/authorize"):
             try connection.respond(authorize(FormText(reading: request.query)), to: request)
@@ -173,7 +192,13 @@ extension FakeAuthorizationServer {
     private func members(
         _ access: String, _ refresh: String?, _ family: FakeGrants.Family, _ policy: Policy
     ) -> [(String, String)] {
-        var members = [("access_token", jsonText(access)), ("token_type", "\"Bearer\"")]
+        var members = [
+            ("access_token", jsonText(access)),
+            (
+                "token_type",
+                jsonText(policy.proofs.tokenType ?? (family.proofKey == nil ? "Bearer" : "DPoP"))
+            ),
+        ]
         let expiry = policy.expiresInText ?? String(policy.accessSeconds)
         if !expiry.isEmpty { members.append(("expires_in", expiry)) }
         if let refresh { members.append(("refresh_token", jsonText(refresh))) }

@@ -116,6 +116,10 @@ extension FakeAuthorizationServer {
             let reference =
                 "urn:ietf:params:oauth:request_uri:"
                 + String(UInt64.random(in: 1 << 60 ... .max), radix: 36)
+            var form = form
+            if let key = state.grants.proofKey, form["dpop_jkt"] == nil {
+                form.pairs.append(("dpop_jkt", key))
+            }
             state.sessions.references[reference] = form
             let seconds = state.policy.sessions.pushedSeconds
             return .json(

@@ -39,6 +39,7 @@ package final class FakeAuthorizationServer: Sendable {
         ]
         /// Pushed requests, revocation, log-outs.
         package var sessions = SessionPolicy()
+        package var proofs = ProofPolicy()
         package var authenticationMethods = ["none", "client_secret_basic", "client_secret_post"]
 
         package init() {}
@@ -66,10 +67,13 @@ package final class FakeAuthorizationServer: Sendable {
     }
 
     let state: Mutex<State>
+    /// Judges proofs and hands out nonces.
+    package let proofs: ProofCheck
     package let port: UInt16
 
     package init(_ policy: Policy = Policy()) throws {
         state = Mutex(State(policy: policy))
+        proofs = ProofCheck("as", nonceUses: policy.proofs.nonceUses)
         // The port is the kernel's choice once; the server comes back to it after an outage.
         let front = try FakeUpstream { _ in }
         port = front.port

@@ -11,6 +11,8 @@ struct FakeGrants: Sendable {
         let redirectURI: String
         let scope: String
         let nonce: String?
+        /// `dpop_jkt`, or the key of a pushed request.
+        let proofKey: String?
         var isSpent = false
     }
 
@@ -28,6 +30,8 @@ struct FakeGrants: Sendable {
     struct Family: Sendable {
         let scope: String
         let nonce: String?
+        /// The thumbprint that its tokens are bound to.
+        let proofKey: String?
         var isRevoked = false
         var issued = 0
     }
@@ -47,6 +51,8 @@ struct FakeGrants: Sendable {
     private(set) var reuses = 0
     /// How often a code came again.
     private(set) var codeReuses = 0
+    /// The key of the request in hand.
+    var proofKey: String?
     /// Everything made here that must never be printed.
     private(set) var secrets: Set<String> = []
 
@@ -66,7 +72,7 @@ struct FakeGrants: Sendable {
         let code = secret("code")
         codes[code] = Code(
             challenge: query["code_challenge"] ?? "", redirectURI: query["redirect_uri"] ?? "",
-            scope: query["scope"] ?? "", nonce: query["nonce"])
+            scope: query["scope"] ?? "", nonce: query["nonce"], proofKey: query["dpop_jkt"])
         return code
     }
 
@@ -74,7 +80,7 @@ struct FakeGrants: Sendable {
     mutating func makeFamily(
         scope: String, nonce: String? = nil, policy: FakeAuthorizationServer.Policy
     ) -> Outcome {
-        families.append(Family(scope: scope, nonce: nonce))
+        families.append(Family(scope: scope, nonce: nonce, proofKey: proofKey))
         return issue(in: families.count - 1, refreshes: policy.givesRefreshToken, policy)
     }
 
@@ -111,6 +117,9 @@ struct FakeGrants: Sendable {
         let isProven =
             (43...128).contains(verifier.utf8.count)
             && Base64.encode(Digest.sha256(Array(verifier.utf8)), .url) == code.challenge
+        guard code.proofKey == nil || code.proofKey == proofKey else {
+            return .refused(status: 400, code: "invalid_grant")
+        }
         guard isProven, form["redirect_uri"] == code.redirectURI else {
             return .refused(status: 400, code: "invalid_grant")
         }
@@ -128,7 +137,7 @@ struct FakeGrants: Sendable {
             if policy.revokesFamilyOnReuse { revokeFamily(token.family) }
             return .refused(status: 400, code: "invalid_grant")
         }
-        guard !families[token.family].isRevoked else {
+        guard !families[token.family].isRevoked, families[token.family].proofKey == proofKey else {
             return .refused(status: 400, code: "invalid_grant")
         }
         if policy.rotates {
@@ -138,6 +147,19 @@ struct FakeGrants: Sendable {
         if policy.refreshRevokesAccessTokens { revokeAccessTokens(of: token.family) }
         return issue(
             in: token.family, refreshes: policy.rotates && policy.givesRefreshToken, policy)
+    }
+
+    /// As if the request had been granted and its answer lost.
+    mutating func spend(_ form: FormText) {
+        if let name = form["code"] { codes[name]?.isSpent = true }
+        if let name = form["refresh_token"] {
+            let spent = refreshTokens[name]?.spent
+            refreshTokens[name]?.spent = spent ?? .now
+        }
+    }
+
+    func thumbprint(of accessToken: String) -> String? {
+        accessTokens[accessToken].flatMap { families[$0.family].proofKey }
     }
 
     mutating func revokeFamily(_ family: Int) {

@@ -129,6 +129,8 @@ package final class FakeConnection {
     /// In the order of acceptance, from 0.
     package let number: Int
     package let stream: SocketStream
+    /// Added to every answer that `respond` writes.
+    package var standingFields: [(String, String)] = []
     private let shared: FakeUpstream.Shared
 
     init(_ transport: any Transport, number: Int, of shared: FakeUpstream.Shared) {
@@ -177,6 +179,8 @@ package final class FakeConnection {
     package func write(_ octets: Octets) throws { try stream.write(octets) }
 
     package func respond(_ response: FakeResponse, to request: HTTPMessage) throws {
+        var response = response
+        response.fields += standingFields
         try stream.write(response.octets(to: request.method))
     }
 

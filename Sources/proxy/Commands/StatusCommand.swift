@@ -95,7 +95,23 @@ extension CredentialStatus {
             lines.append("last error: \(ago(lastErrorAt)): \(lastError)")
         }
         if let failingSince { lines.append("failing since: \(ago(failingSince))") }
+        for refusal in refusals {
+            lines.append("\(refusal.sentence), \(ago(refusal.at))")
+        }
         if let hint { lines.append("run: \(hint)") }
         return lines
+    }
+}
+
+extension UpstreamChallenge {
+    /// Printable ASCII, like all that it is made of.
+    fileprivate var sentence: String {
+        switch error {
+        case "insufficient_scope":
+            "\(upstream) needs the scope \(scopes.isEmpty ? "of another login" : scopes.joined(separator: " "))"
+        case "insufficient_user_authentication": "\(upstream) needs a stronger or newer login"
+        case let error?: "\(upstream) refused it with \(status) (\(error))"
+        case nil: "\(upstream) refused it with \(status)"
+        }
     }
 }
