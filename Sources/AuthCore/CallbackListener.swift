@@ -56,14 +56,16 @@ final class CallbackListener: Sendable {
         guard request.path.isIdentical(to: path) else { return .notHere(expectedPath: path) }
         // HEAD is how link checkers look; POST would be another response mode.
         guard request.method == "GET" else { return .wrongMethod }
-        guard !isLookingAhead(request), let receiver else { return .tooEarly }
+        guard !request.isLookingAhead, let receiver else { return .tooEarly }
         return await receiver(request.query ?? "")
     }
+}
 
+extension ServerRequest {
     /// Prefetch and prerender (the Sec-Purpose field of the Fetch standard, and its forerunners).
-    private static func isLookingAhead(_ request: ServerRequest) -> Bool {
+    var isLookingAhead: Bool {
         ["Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"].contains { name in
-            guard let value = request.field(name)?.lowercased() else { return false }
+            guard let value = field(name)?.lowercased() else { return false }
             return value.hasPrefix("prefetch") || value.hasPrefix("preview")
                 || value.hasPrefix("prerender")
         }

@@ -1,4 +1,4 @@
-// The few pages that a browser sees at the end of a login: text of our own, without a script, a
+// The few pages that a browser sees at the end of a login or a log-out: text of our own, without a script, a
 // picture or anything that came in a URL, and nothing that a browser may keep.
 
 import LoopbackServer
@@ -17,6 +17,12 @@ struct CallbackPage: Sendable {
 
     static let loggedIn = CallbackPage(
         200, "Logged in", "The proxy has the login now. You can close this page.")
+    static let loggedOut = CallbackPage(
+        200, "Logged out",
+        "The login is forgotten, here and at the provider. You can close this page.")
+    static let ignoredLogout = CallbackPage(
+        400, "Ignored", "The log-out is still waiting: this answer belongs to another one.")
+    static let nothingHere = CallbackPage(404, "Not here", "There is no page at this address.")
     /// An answer to a browser that looks ahead; it will come again.
     static let tooEarly = CallbackPage(503, "Not yet", "Open this page to finish the login.")
     static let over = CallbackPage(
@@ -53,7 +59,8 @@ struct CallbackPage: Sendable {
             fields: Self.fields + (status == 405 ? [ServerField("Allow", "GET")] : []))
     }
 
-    private static let fields = [
+    /// Nothing is kept, nothing is leaked, nothing is run.
+    static let fields = [
         ServerField("Cache-Control", "no-store"),
         ServerField(
             "Content-Security-Policy",

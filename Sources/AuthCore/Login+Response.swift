@@ -15,6 +15,7 @@ extension Login {
         self.init(clientID: clientID, obtainedAt: now)
         self.issuer = issuer
         scope = requestedScopes.isEmpty ? nil : requestedScopes.joined(separator: " ")
+        requestedScope = scope
         take(response, at: now, fallbackLifetimeSeconds: fallbackLifetimeSeconds)
     }
 

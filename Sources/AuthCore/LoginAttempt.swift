@@ -16,6 +16,8 @@ package enum LoginEvent: Sendable {
     case callbackSpokeTLS
     /// The provider granted less than was asked for.
     case scopesMissing([String])
+    /// The address is good for one use within so many seconds (RFC 9126 section 2.2).
+    case addressExpires(seconds: Int64)
 }
 
 /// Waits from its start until it succeeds, fails, times out or is cancelled.
@@ -23,12 +25,22 @@ actor LoginAttempt {
     typealias Outcome = Result<Login, LoginFailure>
 
     /// What a person opens; http or https, checked.
+    struct Address: Sendable {
+        let url: String
+        /// A reference to a pushed request lapses; nil where nothing does.
+        let until: BootTime?
+    }
+
+    /// The address at the start, and how long it is good for.
     nonisolated let url: String
+    nonisolated let urlUntil: BootTime?
 
     private let id: CredentialID
     private let settings: OAuthSettings
+    private let terms: Terms
     private let request: AuthorizationRequest
-    private let issuer: String?
+    private var address: Address
+    private var pushing: Task<Address?, Never>?
     private let endpoint: TokenEndpoint
     private let surroundings: Surroundings
     private let listener: CallbackListener?
@@ -42,17 +54,10 @@ actor LoginAttempt {
     private var outcome: Outcome?
     private var waiting: [CheckedContinuation<Outcome, Never>] = []
 
+    /// A day: no server keeps a pushed request for longer.
+    private static let addressSecondsMax: Int64 = 86_400
     /// How long pages can still be reloaded after the end.
     private static let lingerMilliseconds: UInt64 = 10_000
-
-    /// What differs from attempt to attempt.
-    struct Terms: Sendable {
-        var scopes: [String]
-        var loginHint: String?
-        var timeoutMilliseconds: UInt64
-        /// A pasted URL will do when nothing can be listened to.
-        var needsListener: Bool
-    }
 
     static func start(
         _ id: CredentialID, _ settings: OAuthSettings, _ terms: Terms, discovery: DiscoveryDesk,
@@ -66,52 +71,83 @@ actor LoginAttempt {
             throw .discovery(error)
         }
         guard let authorization = endpoints.authorization else { throw .noAuthorizationEndpoint }
-        var extras = try await extras(settings, surroundings)
-        let listener = try listen(settings, terms) { onEvent(.callbackSpokeTLS) }
-        if let hint = terms.loginHint {
-            extras.removeAll { $0.name == "login_hint" }
-            extras.append(("login_hint", hint))
+        if terms.authorization.requiresPKCEMetadata {
+            let methods = endpoints.metadata?.codeChallengeMethods ?? []
+            guard methods.contains(PKCE.method) else { throw .noPKCE }
         }
+        let loose = try await extras(settings, surroundings)
+        let listener = try listen(settings, terms) { onEvent(.callbackSpokeTLS) }
         // A key for each login: what is granted is bound to it.
         let proofs = settings.requiresProof ? ProofSession(.fresh(), in: surroundings) : nil
-        let request: AuthorizationRequest
-        do throws(AuthorizationRequestError) {
+        let endpoint = TokenEndpoint(
+            settings: settings, discovery: discovery, surroundings: surroundings, proofs: proofs)
+        do throws(LoginFailure) {
             var wish = AuthorizationRequest.Wish(
                 endpoint: authorization, clientID: settings.clientID,
                 redirectURI: redirectURI(settings, port: listener?.port), scopes: terms.scopes,
-                extras: extras, issuer: endpoints.issuer,
+                extras: terms.extras(loose), issuer: endpoints.issuer,
                 issuerIsPromised: endpoints.promisesIssuer)
+            wish.resources = terms.authorization.resources
             wish.proofThumbprint = proofs?.key.thumbprint
-            request = try .fresh(wish)
+            let request = try fresh(wish)
+            var address = Address(url: request.url, until: nil)
+            let isPushed =
+                terms.authorization.isPushed
+                || endpoints.metadata?.requiresPushedRequests ?? false
+            if isPushed { address = try await push(request, endpoint) }
+            let attempt = LoginAttempt(
+                id, settings, terms, request, address, endpoint, listener, surroundings, onEvent)
+            listener?.receive { query in await attempt.arrived(query) }
+            await attempt.startTimer(terms.timeoutMilliseconds)
+            return attempt
         } catch {
             await listener?.close()
+            throw error
+        }
+    }
+
+    private static func fresh(
+        _ wish: AuthorizationRequest.Wish
+    ) throws(LoginFailure) -> AuthorizationRequest {
+        do throws(AuthorizationRequestError) {
+            return try .fresh(wish)
+        } catch {
             throw .request(error)
         }
-        let attempt = LoginAttempt(
-            id, settings, request, issuer: endpoints.issuer,
-            TokenEndpoint(
-                settings: settings, discovery: discovery, surroundings: surroundings,
-                proofs: proofs),
-            listener, surroundings, onEvent)
-        listener?.receive { query in await attempt.arrived(query) }
-        await attempt.startTimer(terms.timeoutMilliseconds)
-        return attempt
+    }
+
+    private static func push(
+        _ request: AuthorizationRequest, _ endpoint: TokenEndpoint
+    ) async throws(LoginFailure) -> Address {
+        do throws(ExchangeError) {
+            let pushed = try await endpoint.push(request)
+            let now = endpoint.surroundings.time.bootTime()
+            let seconds = UInt64(clamping: min(pushed.expiresInSeconds, addressSecondsMax))
+            return Address(
+                url: request.pushed(as: pushed.requestURI).url,
+                until: now.advanced(byMilliseconds: seconds * 1000))
+        } catch {
+            throw error.loginFailure
+        }
     }
 
     private init(
-        _ id: CredentialID, _ settings: OAuthSettings, _ request: AuthorizationRequest,
-        issuer: String?, _ endpoint: TokenEndpoint, _ listener: CallbackListener?,
-        _ surroundings: Surroundings, _ onEvent: @escaping @Sendable (LoginEvent) -> Void
+        _ id: CredentialID, _ settings: OAuthSettings, _ terms: Terms,
+        _ request: AuthorizationRequest, _ address: Address, _ endpoint: TokenEndpoint,
+        _ listener: CallbackListener?, _ surroundings: Surroundings,
+        _ onEvent: @escaping @Sendable (LoginEvent) -> Void
     ) {
         self.id = id
         self.settings = settings
+        self.terms = terms
         self.request = request
-        self.issuer = issuer
         self.endpoint = endpoint
         self.listener = listener
         self.surroundings = surroundings
         self.onEvent = onEvent
-        url = request.url
+        self.address = address
+        url = address.url
+        urlUntil = address.until
     }
 
     /// What the configuration adds to the URL. It goes through the browser, so nothing in it is a
@@ -161,6 +197,27 @@ actor LoginAttempt {
     func result() async throws(LoginFailure) -> Login {
         if let outcome { return try outcome.get() }
         return try await withCheckedContinuation { waiting.append($0) }.get()
+    }
+
+    /// An address that can be opened now: a request whose reference has lapsed is pushed again. Where
+    /// that fails the last one will have to do.
+    func freshURL() async -> String {
+        guard let until = address.until, until <= surroundings.time.bootTime() else {
+            return address.url
+        }
+        let task =
+            pushing
+            ?? Task { [request, endpoint] in
+                do throws(LoginFailure) {
+                    return try await Self.push(request, endpoint)
+                } catch {
+                    return nil
+                }
+            }
+        pushing = task
+        if let fresh = await task.value { address = fresh }
+        pushing = nil
+        return address.url
     }
 
     /// Takes the URL that a person copied from the browser, with the same checks as the callback.
@@ -242,16 +299,18 @@ actor LoginAttempt {
             let now = surroundings.time.wallTime()
             try check(response.idToken, now: now)
             var login = Login(
-                response, clientID: settings.clientID, issuer: issuer,
+                response, clientID: settings.clientID, issuer: request.issuer,
                 requestedScopes: request.scopes, at: now,
                 fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
             if let proofs = endpoint.proofs {
                 login.dpopKey = proofs.key.stored
                 login.dpopNonces = await proofs.document
             }
-            if let granted = response.scopes {
-                let missing = request.scopes.filter { !granted.contains($0) }
-                if !missing.isEmpty { onEvent(.scopesMissing(missing)) }
+            login.loginHint = terms.keptHint
+            let missing = login.missingScopes
+            if !missing.isEmpty {
+                if terms.authorization.isScopeStrict { throw .scopesRefused(missing) }
+                onEvent(.scopesMissing(missing))
             }
             obtained = login
             login = try await save(login)
@@ -265,7 +324,7 @@ actor LoginAttempt {
         guard let bytes else { return }
         do throws(IDTokenError) {
             var policy = IDTokenPolicy(
-                issuer: issuer, clientID: settings.clientID, keys: .unavailable)
+                issuer: request.issuer, clientID: settings.clientID, keys: .unavailable)
             policy.nonce = request.nonce
             try IDToken(bytes).validate(policy, now: now)
         } catch {
@@ -274,17 +333,27 @@ actor LoginAttempt {
     }
 
     private func save(_ fresh: Login) async throws(LoginFailure) -> Login {
+        let held: HeldLogin
         do throws(StoreError) {
-            let held = try await surroundings.store.lock(id)
-            defer { held.release() }
-            var login = fresh
+            held = try await surroundings.store.lock(id)
+        } catch {
+            throw .store(error)
+        }
+        defer { held.release() }
+        var login = fresh
+        if let known = try? await held.load() {
+            if !terms.switchesUser, let other = known.otherPerson(in: login) {
+                throw .otherPerson(known: other.known, received: other.received)
+            }
             // Some providers give a refresh token only with the first consent. One that is bound to
             // a key is no use with another.
-            if login.refreshToken == nil, login.dpopKey == nil, let known = try? await held.load(),
-                known.rejection == nil, known.isSamePerson(as: login)
+            if login.refreshToken == nil, login.dpopKey == nil, known.rejection == nil,
+                known.isSamePerson(as: login)
             {
                 login.refreshToken = known.refreshToken
             }
+        }
+        do throws(StoreError) {
             return try await held.save(login)
         } catch {
             throw .store(error)
@@ -329,22 +398,11 @@ actor LoginAttempt {
 }
 
 extension ExchangeError {
-    fileprivate var loginFailure: LoginFailure {
+    var loginFailure: LoginFailure {
         switch self {
         case .endpoint(let error): .discovery(error)
         case .clientSecret(let error): .clientSecret(error)
         case .token(let failure): .token(failure)
         }
-    }
-}
-
-extension Login {
-    /// Whether both are one person's login to one client of one provider, by their ID tokens.
-    fileprivate func isSamePerson(as other: Login) -> Bool {
-        guard clientID.isIdentical(to: other.clientID), issuer == other.issuer,
-            let ours = idToken.flatMap({ try? IDToken($0) }),
-            let theirs = other.idToken.flatMap({ try? IDToken($0) })
-        else { return false }
-        return theirs.isOfSamePerson(as: ours)
     }
 }

@@ -32,19 +32,24 @@ enum LoginOutcome: Sendable {
 /// A login that has been started; any number of tasks may wait for its end.
 final class PendingLogin: Sendable {
     private struct State {
+        var url: String
         var outcome: LoginOutcome?
         var waiting: [CheckedContinuation<LoginOutcome, Never>] = []
     }
 
     /// Tells two logins of one credential apart.
     let number: UInt64
-    /// What a person opens to take part.
-    let url: String
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     init(number: UInt64, url: String) {
         self.number = number
-        self.url = url
+        state = Mutex(State(url: url))
+    }
+
+    /// What a person opens to take part.
+    var url: String {
+        get { state.withLock { $0.url } }
+        set { state.withLock { $0.url = newValue } }
     }
 
     func outcome() async -> LoginOutcome {

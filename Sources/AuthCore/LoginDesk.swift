@@ -27,9 +27,27 @@ package struct LoginOptions: Sendable {
     /// Besides those.
     package var additionalScopes: [String] = []
     package var loginHint: String?
+    /// In place of the configured ones.
+    package var locales: [String] = []
+    package var prompts: [String] = []
+    package var contextClasses: [String] = []
+    package var maxAgeSeconds: Int64?
+    /// Whether it fails where less is granted than was asked for.
+    package var isScopeStrict = false
+    /// Whether another person than before may log in.
+    package var switchesUser = false
 
     package init(_ channel: Channel) {
         self.channel = channel
+    }
+}
+
+extension LoginOptions {
+    /// Whether it asks for something that a login of a running proxy does not.
+    fileprivate var isParticular: Bool {
+        scopes != nil || !additionalScopes.isEmpty || loginHint != nil || !locales.isEmpty
+            || !prompts.isEmpty || !contextClasses.isEmpty || maxAgeSeconds != nil || isScopeStrict
+            || switchesUser
     }
 }
 
@@ -38,6 +56,8 @@ package actor LoginDesk: LoginDemanding {
     private struct Counter {
         var pending: PendingLogin?
         var attempt: LoginAttempt?
+        /// Until when a pending one waits.
+        var endsAt: WallTime?
         var isAttended = false
         var starting: Task<LoginDemand, Never>?
         /// Until then nothing is started, and this is the answer.
@@ -84,8 +104,10 @@ package actor LoginDesk: LoginDemanding {
             return .refused(required(id, url: nil))
         }
         if let pending = counter.pending {
-            return counter.isAttended
-                ? .pending(pending) : .refused(required(id, url: pending.url))
+            guard !counter.isAttended, let attempt = counter.attempt else {
+                return .pending(pending)
+            }
+            return .refused(required(id, url: await renewed(id, attempt, pending)))
         }
         let now = surroundings.time.bootTime()
         if let closed = counter.closed, now < closed.until { return .refused(closed.answer) }
@@ -120,8 +142,7 @@ package actor LoginDesk: LoginDemanding {
             attempt = try await LoginAttempt.start(
                 id, settings,
                 LoginAttempt.Terms(
-                    scopes: settings.scopes, loginHint: nil, timeoutMilliseconds: timeout,
-                    needsListener: true),
+                    settings, after: await known(id), timeoutMilliseconds: timeout),
                 discovery: discovery, in: surroundings, onEvent: logEvents(of: id))
         } catch {
             return cannotStart(id, error)
@@ -135,9 +156,28 @@ package actor LoginDesk: LoginDemanding {
         surroundings.log.warning(
             "login required", ("credential", .text(id.name)), ("url", .text(attempt.url)),
             ("command", .text(surroundings.loginCommand(id))))
-        await announce(id, attempt.url, seconds: Int64(timeout / 1000))
+        let endsAt = surroundings.time.wallTime().advanced(by: Int64(timeout / 1000))
+        counters[id]?.endsAt = endsAt
+        await announce(id, attempt.url, until: endsAt)
         Task { await self.follow(id, attempt, pending) }
         return browser == nil ? .refused(required(id, url: attempt.url)) : .pending(pending)
+    }
+
+    /// The address of a login that nobody has been shown, good for opening now.
+    private func renewed(
+        _ id: CredentialID, _ attempt: LoginAttempt, _ pending: PendingLogin
+    ) async -> String {
+        let url = await attempt.freshURL()
+        if url != pending.url, counters[id]?.pending === pending, let end = counters[id]?.endsAt {
+            pending.url = url
+            await announce(id, url, until: end)
+        }
+        return url
+    }
+
+    /// The login before; what cannot be read is none.
+    private func known(_ id: CredentialID) async -> Login? {
+        (try? await surroundings.store.load(id)) ?? nil
     }
 
     private func mayLaunch(_ id: CredentialID) -> Bool {
@@ -242,25 +282,22 @@ package actor LoginDesk: LoginDemanding {
         guard let configured = settings[id] else { throw .notInteractive }
         let lock = try await lockOut(id)
         let settings = try await discovery.clientForLogin(configured, of: id)
-        var scopes = options.scopes ?? settings.scopes
-        scopes += options.additionalScopes.filter { !scopes.contains($0) }
-        let needsListener = if case .paste = options.channel { false } else { true }
+        let terms = LoginAttempt.Terms(settings, options, after: await known(id))
         let session: LoginSession
         do throws(LoginFailure) {
             let attempt = try await LoginAttempt.start(
                 id, settings,
-                LoginAttempt.Terms(
-                    scopes: scopes, loginHint: options.loginHint,
-                    timeoutMilliseconds: options.timeoutMilliseconds, needsListener: needsListener),
-                discovery: discovery, in: surroundings, onEvent: onEvent)
+                terms, discovery: discovery, in: surroundings, onEvent: onEvent)
             session = LoginSession(own: attempt, lock: lock)
         } catch {
-            guard case .portInUse = error, options.scopes == nil, options.additionalScopes.isEmpty,
-                let url = await announced(id)
+            guard case .portInUse = error, !options.isParticular, let url = await announced(id)
             else { throw error }
             session = LoginSession(
                 shared: url, id, since: await surroundings.store.stamp(id),
                 timeoutMilliseconds: options.timeoutMilliseconds, lock: lock, in: surroundings)
+        }
+        if let seconds = session.secondsLeft(surroundings.time.bootTime()) {
+            onEvent(.addressExpires(seconds: seconds))
         }
         if case .browser(let words) = options.channel {
             do throws(ProgramError) {
@@ -289,8 +326,7 @@ package actor LoginDesk: LoginDemanding {
     private static func noteName(_ id: CredentialID) -> String { "login-\(id.name)" }
 
     /// Lets `proxy login` find the pending login of a running proxy.
-    private func announce(_ id: CredentialID, _ url: String, seconds: Int64) async {
-        let until = surroundings.time.wallTime().advanced(by: seconds)
+    private func announce(_ id: CredentialID, _ url: String, until: WallTime) async {
         try? await surroundings.store.saveNote(
             Self.noteName(id),
             ["url": .string(url), "until": .number(JSONNumber(until.seconds))])
@@ -326,6 +362,7 @@ package actor LoginDesk: LoginDemanding {
                 log.warning(
                     "the provider granted fewer scopes", ("credential", .text(id.name)),
                     ("missing", .text(scopes.joined(separator: " "))))
+            case .addressExpires: break
             }
         }
     }

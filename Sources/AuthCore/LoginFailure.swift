@@ -11,6 +11,12 @@ package enum LoginFailure: Error, Sendable {
     case alreadyInProgress
     case discovery(DiscoveryError)
     case noAuthorizationEndpoint
+    /// The metadata does not list S256, which the configuration demands.
+    case noPKCE
+    /// Less was granted than asked for, which the configuration or a flag forbids.
+    case scopesRefused([String])
+    /// Another person than the one whose login is stored; both as the provider names them.
+    case otherPerson(known: String, received: String)
     case request(AuthorizationRequestError)
     case portInUse(UInt16)
     case cannotListen(code: Int32)
@@ -36,12 +42,14 @@ extension LoginFailure {
         case .callback(.refused(code: "access_denied", description: _)): .denied
         case .token(let failure) where failure.verdict == .denied: .denied
         case .token(let failure) where failure.verdict == .misconfigured: .configuration
+        case .scopesRefused: .denied
         case .timedOut: .timedOut
-        case .notInteractive, .noAuthorizationEndpoint, .request, .clientSecret: .configuration
+        case .notInteractive, .noAuthorizationEndpoint, .noPKCE, .request, .clientSecret:
+            .configuration
         case .discovery(let error):
             if case .unreachable = error { .failed } else { .configuration }
         case .alreadyInProgress, .portInUse, .cannotListen, .browser, .callback, .token, .idToken,
-            .store, .cancelled:
+            .otherPerson, .store, .cancelled:
             .failed
         }
     }
@@ -53,6 +61,13 @@ extension LoginFailure {
         case .alreadyInProgress: "a login for this credential is already in progress"
         case .discovery(let error): error.message
         case .noAuthorizationEndpoint: "the provider metadata has no authorization_endpoint"
+        case .noPKCE:
+            "the provider metadata does not list S256 in code_challenge_methods_supported"
+        case .scopesRefused(let scopes):
+            "the provider did not grant: \(scopes.joined(separator: " "))"
+        case .otherPerson(let known, let received):
+            "the provider logged in \"\(received.prefix(80))\", and this is the login of "
+                + "\"\(known.prefix(80))\""
         case .request(let error): error.text
         case .portInUse(let port): "port \(port), the login's callback, is in use"
         case .cannotListen(let code): "cannot listen for the login's callback (error \(code))"
@@ -73,16 +88,17 @@ extension LoginFailure {
         case .store(let error): error.hint
         case .portInUse: "end the program that listens there, or configure another callback port"
         case .timedOut, .browser: "proxy login --print-url"
+        case .otherPerson: "log in as the same person, or add --switch-user"
         default: nil
         }
     }
 }
 
 extension AuthorizationRequestError {
-    fileprivate var text: String {
+    var text: String {
         switch self {
-        case .invalidEndpoint(let url): "the authorization endpoint \"\(url)\" is no URL"
-        case .insecureEndpoint(let url): "the authorization endpoint \"\(url)\" is not https"
+        case .invalidEndpoint(let url): "the endpoint \"\(url)\" is no URL"
+        case .insecureEndpoint(let url): "the endpoint \"\(url)\" is not https"
         case .reservedParameter(let name):
             "the authorization parameter \"\(name)\" is set by the login itself"
         case .repeatedParameter(let name): "the authorization parameter \"\(name)\" is there twice"

@@ -14,11 +14,14 @@ package struct LoginSession: Sendable {
 
     /// To be opened by a person.
     package let url: String
+    /// The address is good for one use until then; nil where it does not lapse.
+    private let urlUntil: BootTime?
     private let kind: Kind
     private let lock: LoginLock
 
     init(own attempt: LoginAttempt, lock: LoginLock) {
         url = attempt.url
+        urlUntil = attempt.urlUntil
         kind = .own(attempt)
         self.lock = lock
     }
@@ -28,11 +31,16 @@ package struct LoginSession: Sendable {
         timeoutMilliseconds: UInt64, lock: LoginLock, in surroundings: Surroundings
     ) {
         self.url = url
+        urlUntil = nil
         kind = .shared(
             SharedLogin(
                 id: id, stamp: stamp, timeoutMilliseconds: timeoutMilliseconds,
                 surroundings: surroundings))
         self.lock = lock
+    }
+
+    func secondsLeft(_ now: BootTime) -> Int64? {
+        urlUntil.map { Int64(($0.milliseconds - min(now.milliseconds, $0.milliseconds)) / 1000) }
     }
 
     /// The login as it was stored, or why there is none.

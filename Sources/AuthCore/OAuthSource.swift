@@ -243,7 +243,8 @@ actor OAuthSource: CredentialSource {
         do throws(ExchangeError) {
             var endpoint = try await endpoint.belonging(to: login)
             endpoint.proofs = await session(of: login)
-            response = try await endpoint.refresh(refreshToken)
+            response = try await endpoint.refresh(
+                refreshToken, scopes: settings.refreshScope.scopes(of: login))
         } catch {
             return try await failed(
                 error, spending: refreshToken, under: held, isUrgent: isUrgent, mayAdopt: mayAdopt)

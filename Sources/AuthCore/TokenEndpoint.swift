@@ -35,8 +35,13 @@ struct TokenEndpoint: Sendable {
 
     /// Refreshes. Where the server may have acted and the answer was lost, the same token is sent
     /// once more: many servers tolerate that for some seconds, and waiting only loses them.
-    func refresh(_ token: SecretBytes) async throws(ExchangeError) -> TokenResponse {
-        try await exchange(.refresh(token), as: .refresh, repeatsLost: true)
+    ///
+    /// - Parameter scopes: what to ask for; nil leaves it to the server. One that it calls invalid is
+    ///   left out then.
+    func refresh(
+        _ token: SecretBytes, scopes: [String]? = nil
+    ) async throws(ExchangeError) -> TokenResponse {
+        try await exchange(.refresh(token, scopes: scopes), as: .refresh, repeatsLost: true)
     }
 
     /// Any other grant.
@@ -86,12 +91,16 @@ struct TokenEndpoint: Sendable {
     ) async throws(ExchangeError) -> TokenRequest {
         let client = try await client(endpoints)
         do throws(SecretError) {
+            var additions = try await settings.read(
+                additionsTo: kind, answering: attempts.challenge, in: surroundings)
+            // Whom the token is for, said each time (RFC 8707 section 2.2).
+            additions.parameters += settings.authorization.resources.map {
+                FormParameter("resource", $0)
+            }
             return TokenRequest(
                 endpoint: endpoints.token, grant: attempts.grant, client: client,
-                additions: try await settings.read(
-                    additionsTo: kind, answering: attempts.challenge, in: surroundings),
-                certificate: settings.clientCertificate, isBound: proofs != nil,
-                quirks: settings.quirks)
+                additions: additions, certificate: settings.clientCertificate,
+                isBound: proofs != nil, quirks: settings.quirks)
         } catch {
             throw .clientSecret(error)
         }

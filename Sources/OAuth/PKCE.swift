@@ -22,10 +22,10 @@ package struct PKCE: Sendable {
     }
 }
 
-/// Unguessable texts that are no secrets of their own: states and nonces.
-enum Nonce {
+/// Unguessable texts that are no secrets of their own: states, nonces, addresses for one visit.
+package enum Nonce {
     /// 256 random bits as 43 letters of base64url.
-    static func fresh() -> String {
+    package static func fresh() -> String {
         Base64.encode(RandomBytes.make(32), .url)
     }
 }

@@ -15,33 +15,26 @@ package struct PushedAuthorization: Sendable {
     private static let lifetimeSecondsAssumed: Int64 = 60
     private static let requestURIBytesMax = 2048
 
-    /// The request to the endpoint, with the client's usual authentication (section 2.1).
-    package static func outbound(
-        _ request: AuthorizationRequest, at endpoint: String, client: ClientAuthentication
-    ) -> OutboundRequest {
-        let names = Set(request.parameters.map(\.name))
-        let proof = client.parameters.filter { !names.contains($0.name) }
-        return OutboundRequest(
-            .post, endpoint,
-            fields: [
-                .init("Content-Type", "application/x-www-form-urlencoded"),
-                .init("Accept", "application/json"),
-            ] + client.fields,
-            body: FormEncoding.encode(request.parameters + proof))
+    /// The request to the endpoint, with the client's usual authentication (section 2.1). What the
+    /// configuration adds to authorization requests is in the request already.
+    package static func post(
+        _ request: AuthorizationRequest, at endpoint: String, by client: ClientAuthentication,
+        adding additions: FormAdditions = FormAdditions()
+    ) -> FormPost {
+        let names = Set(client.parameters.map(\.name))
+        return FormPost(
+            endpoint: endpoint, request.parameters.filter { !names.contains($0.name) },
+            by: client, additions: additions)
     }
 
     /// - Parameter now: the local time, for a Retry-After that names a date.
     /// - Throws: the same verdicts as for a token request (section 2.3).
     package static func read(
-        _ response: InboundResponse, client: ClientAuthentication, now: WallTime
+        _ response: InboundResponse, to post: FormPost, now: WallTime
     ) throws(TokenFailure) -> PushedAuthorization {
-        do throws(TokenFailure) {
-            return try read(
-                AnswerReader(response: response, secrets: client.secrets, now: now).members(),
-                status: response.status)
-        } catch {
-            throw failure(error)
-        }
+        try read(
+            AnswerReader(response: response, secrets: post.secrets, now: now).members(),
+            status: response.status)
     }
 
     /// The same failure, said of this endpoint.

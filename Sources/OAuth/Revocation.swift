@@ -21,34 +21,27 @@ package enum Revocation {
         case failed(TokenFailure)
     }
 
-    private static let timeoutMilliseconds: UInt64 = 15_000
-
-    package static func outbound(
-        _ token: SecretBytes, _ kind: Kind, at endpoint: String, client: ClientAuthentication
-    ) -> OutboundRequest {
+    /// The request to the endpoint, with the client's usual authentication (section 2.1).
+    package static func post(
+        _ token: SecretBytes, _ kind: Kind, at endpoint: String, by client: ClientAuthentication,
+        adding additions: FormAdditions = FormAdditions()
+    ) -> FormPost {
         let parameters = [
             FormParameter("token", token), FormParameter("token_type_hint", kind.rawValue),
         ]
-        return OutboundRequest(
-            .post, endpoint,
-            fields: [
-                .init("Content-Type", "application/x-www-form-urlencoded"),
-                .init("Accept", "application/json"),
-            ] + client.fields,
-            body: FormEncoding.encode(parameters + client.parameters),
-            timeoutMilliseconds: timeoutMilliseconds)
+        return FormPost(endpoint: endpoint, parameters, by: client, additions: additions)
     }
 
     /// - Parameters:
     ///   - token: the one that was sent, which no message may repeat.
     ///   - now: the local time, for a Retry-After that names a date.
     package static func read(
-        _ response: InboundResponse, token: SecretBytes, client: ClientAuthentication, now: WallTime
+        _ response: InboundResponse, token: SecretBytes, to post: FormPost, now: WallTime
     ) -> Outcome {
         // The body of a success means nothing (section 2.2).
         if (200..<300).contains(response.status) { return .revoked }
         let reader = AnswerReader(
-            response: response, secrets: [token] + client.secrets, now: now)
+            response: response, secrets: [token] + post.secrets, now: now)
         do throws(TokenFailure) {
             _ = try reader.members()
             return .revoked

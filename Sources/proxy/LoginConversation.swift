@@ -18,13 +18,11 @@ struct LoginConversation: Sendable {
         case paste
     }
 
-    private static let timeoutSeconds: Int64 = 300
-
     let way: Way
     /// In place of the configured ones, where there are any.
     var scopes: [String] = []
     var additionalScopes: [String] = []
-    var hint: String?
+    var wishes = LoginWishes()
 
     init(_ way: Way) {
         self.way = way
@@ -102,10 +100,9 @@ struct LoginConversation: Sendable {
 
     private func options(_ channel: LoginOptions.Channel) -> LoginOptions {
         var options = LoginOptions(channel)
-        options.timeoutMilliseconds = UInt64(Self.timeoutSeconds) * 1000
         options.scopes = scopes.isEmpty ? nil : scopes
         options.additionalScopes = additionalScopes
-        options.loginHint = hint
+        wishes.apply(to: &options)
         return options
     }
 
@@ -118,7 +115,7 @@ struct LoginConversation: Sendable {
         let takesLines = isPaste || world.isConversation
         let wait = WaitLine(
             isPaste ? "waiting for the address" : "waiting for the browser",
-            seconds: Self.timeoutSeconds, on: world.console)
+            seconds: wishes.timeoutSeconds, on: world.console)
         return await withTaskGroup(of: Void.self) { group in
             group.addTask { await wait.run() }
             if takesLines {
@@ -181,6 +178,8 @@ extension Console {
             hint("run \"proxy login --paste\"")
         case .scopesMissing(let scopes):
             warning("the provider did not grant: \(scopes.joined(separator: " "))")
+        case .addressExpires(let seconds):
+            note("the address is good once, for \(durationText(seconds: seconds))")
         }
     }
 }

@@ -25,6 +25,25 @@ final class ScriptedFetcher: Fetching {
         self.init { _, number in answers[min(number, answers.count) - 1] }
     }
 
+    /// A provider with metadata: the members besides issuer, authorization and token endpoint; and what
+    /// answers a request to one of its other paths.
+    convenience init(
+        metadata members: String,
+        _ script:
+            @escaping @Sendable (_ path: String, _ request: OutboundRequest) async -> Result<
+                InboundResponse, FetchError
+            >
+    ) {
+        let base = "https://login.example.com"
+        let document =
+            #"{"issuer":"\#(base)","authorization_endpoint":"\#(base)/authorize","#
+            + #""token_endpoint":"\#(base)/token"\#(members.isEmpty ? "" : ",")\#(members)}"#
+        self.init { request, _ in
+            guard request.method == .post else { return .json(200, document) }
+            return await script(String(request.url.dropFirst(base.count)), request)
+        }
+    }
+
     func answer(_ script: @escaping Script) { self.script.withLock { $0 = script } }
 
     func fetch(_ request: OutboundRequest) async throws(FetchError) -> InboundResponse {
@@ -45,6 +64,9 @@ final class ScriptedFetcher: Fetching {
             return form(reveal(body))
         }
     }
+
+    /// The bodies that were posted, in order.
+    var bodies: [String] { requests.withLock { $0 }.compactMap { $0.body.map(reveal) } }
 
     /// The refresh tokens that were spent, in order.
     var spent: [String] { forms.compactMap { $0["refresh_token"] } }

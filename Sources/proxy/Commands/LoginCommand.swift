@@ -14,19 +14,29 @@ struct LoginCommand: Command {
             .init("proxy login github --print-url", "show the address; open it yourself"),
             .init("proxy login --paste", "the browser is on another machine, as over SSH"),
             .init("proxy login --browser \"firefox --private-window\"", "in that browser"),
+            .init("proxy login --add-scope files.write", "with more than was granted so far"),
         ],
         synopsis: "[NAME] [--paste | --browser CMD | --print-url] [--scope S]... [--add-scope S]..."
-            + " [--hint USER]",
+            + " [--strict-scope] [--hint USER] [--switch-user] [--locale L]... [--prompt P]..."
+            + " [--acr A]... [--max-age D] [--timeout D]",
         flags: [
             .init("--browser CMD", "run this command, the address as its last argument; no shell"),
             .init("--print-url", "print the address on standard output and wait"),
             .init("--paste", "print the address and read the final address from standard input"),
             .init("--scope S", "ask for this scope instead of the configured ones; often"),
-            .init("--add-scope S", "ask for this scope too; often"),
+            .init("--add-scope S", "ask for this scope besides what was granted so far; often"),
+            .init("--strict-scope", "fail where less is granted than was asked for"),
             .init("--hint USER", "tell the provider who is about to log in"),
+            .init("--switch-user", "let it become another person's login"),
+            .init("--locale L", "the language of the provider's pages, such as cy; often"),
+            .init("--prompt P", "login, consent or select_account; often"),
+            .init("--acr A", "how the provider is to be sure who it is; often"),
+            .init("--max-age D", "how long ago the person may have authenticated, such as 5m"),
+            .init("--timeout D", "how long to wait; five minutes by itself"),
         ] + SettingsArguments.helpOfLogin,
         notes: [
-            "It waits for five minutes. It ends with 4 when the login was denied, with 5 when nobody finished it, and what was stored before stays as it was."
+            "It ends with 4 when the login was denied, with 5 when nobody finished it in time, and what was stored before stays as it was.",
+            "A login stays one person's: when another one logs in, nothing is stored without --switch-user.",
         ])
 
     private let name: String?
@@ -45,7 +55,7 @@ struct LoginCommand: Command {
         var conversation = LoginConversation(
             try Self.way(isPaste: isPaste, isPrintURL: isPrintURL, browser: browser))
         conversation.additionalScopes = try arguments.values(of: "--add-scope", "S")
-        conversation.hint = try arguments.value(of: "--hint", "USER")
+        conversation.wishes = try LoginWishes(&arguments)
         var settings = try SettingsArguments(&arguments)
         conversation.scopes = settings.takeLoginScopes()
         name = try arguments.operand()
@@ -57,13 +67,16 @@ struct LoginCommand: Command {
     private static func way(
         isPaste: Bool, isPrintURL: Bool, browser: String?
     ) throws(UsageError) -> LoginConversation.Way {
-        if let browser {
-            guard let words = PersonPresence.words(browser), !words.isEmpty else {
-                throw .invalidValue(of: "--browser", browser, expected: "a command and its words")
-            }
-            return .browser(words)
-        }
+        if let browser { return .browser(try words(browser)) }
         return isPaste ? .paste : isPrintURL ? .printURL : .automatic
+    }
+
+    /// The value of `--browser`.
+    static func words(_ browser: String) throws(UsageError) -> [String] {
+        guard let words = PersonPresence.words(browser), !words.isEmpty else {
+            throw .invalidValue(of: "--browser", browser, expected: "a command and its words")
+        }
+        return words
     }
 
     func run(in world: World) async throws(CommandFailure) -> ExitCode {
