@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-providers lint format build bench fuzz clean toolchain packages
+.PHONY: help demo test soak test-providers lint format build bench fuzz clean toolchain packages
 
 # One set of flags for every debug build, so that no target compiles what another has compiled.
 CHECKED := --explicit-target-dependency-import-check error
@@ -27,6 +27,7 @@ BENCH_PACKAGES := python3=python3 python:ensurepip=python3-venv \
 help:
 	@echo 'make demo             the whole thing on this machine, no account needed   DEMO=--stay'
 	@echo 'make test             lint and every test                                  TEST="--filter Wire"'
+	@echo 'make soak             1,000 expiries and 1,000 kills; a quarter of an hour'
 	@echo 'make test-providers   logins at real authorization servers, installed for it'
 	@echo 'make build            the release binary, stripped: .build/proxy'
 	@echo 'make bench            against nginx, HAProxy, Envoy, Caddy and Go          BENCH=--quick'
@@ -41,6 +42,11 @@ demo: packages
 test: packages lint
 	swift build $(CHECKED) --build-tests
 	swift test $(CHECKED) --skip-build $(TEST)
+
+# The tests of endurance in their long versions.
+soak: packages
+	swift build $(CHECKED) --build-tests
+	SOAK=1 swift test $(CHECKED) --skip-build --filter "must show 4" $(TEST)
 
 # The same test bundle; these suites run only when they are asked for, as they install servers.
 test-providers: packages

@@ -119,7 +119,7 @@ let roomTests: [Target] = [
     tests("Crypto", of: ["Crypto", "Bytes", "Support"]),
     tests("OAuth", of: ["OAuth", "Bytes", "Vocabulary", "Crypto"]),
     tests("Routing", of: ["Routing", "Bytes", "Vocabulary", "HTTPWire"]),
-    tests("TokenStore", of: ["TokenStore", "Bytes", "Vocabulary"]),
+    tests("TokenStore", of: ["TokenStore", "Bytes", "Vocabulary", "Crypto"]),
     tests("Reactor", of: ["Reactor", "Bytes", "Support"]),
     tests("Fetch", of: ["Fetch", "Bytes", "Vocabulary", "Crypto", "CCurl", "Support"]),
     tests("Configuration", of: ["Configuration", "Bytes", "Vocabulary", "Routing"]),

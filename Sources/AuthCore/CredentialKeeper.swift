@@ -214,7 +214,7 @@ package actor CredentialKeeper {
         do {
             let supply = try await source.renew(rejected: rejected, isUrgent: isUrgent)
             lastRenewal = started
-            await journal.renewed(after: trouble != nil)
+            await journal.renewed(after: trouble != nil, clock: source.clockDifference)
             forgetTrouble()
             apply(supply)
             // Asked for another token, the source gave the same: there is none.
@@ -223,7 +223,9 @@ package actor CredentialKeeper {
             failed(error, isUrgent: isUrgent)
             // Waiters first: the journal is a file.
             settleFailure()
-            await journal.failed(error)
+            await journal.failed(
+                error, nextAttemptInMilliseconds: millisecondsToNextAttempt,
+                clock: source.clockDifference)
         }
     }
 
@@ -247,6 +249,11 @@ package actor CredentialKeeper {
 
     private func pause(_ lack: Lack, _ milliseconds: UInt64) {
         trouble = Trouble(lack: lack, notBefore: now.advanced(byMilliseconds: milliseconds))
+    }
+
+    private var millisecondsToNextAttempt: UInt64? {
+        let now = now
+        return trouble.map { $0.notBefore.milliseconds - min($0.notBefore, now).milliseconds }
     }
 
     private func forgetTrouble() {

@@ -14,6 +14,8 @@ struct Token: Sendable {
     let lifetimeMilliseconds: UInt64?
     /// The key that it is bound to (RFC 9449), if any.
     let proofKey: SecretBytes?
+    /// To be renewed then, even where it is good for longer.
+    var renewBy: BootTime?
 
     init(
         _ secret: SecretBytes, usableUntil: BootTime?, lifetimeMilliseconds: UInt64?,
@@ -58,4 +60,11 @@ protocol CredentialSource: Sendable {
 
     /// Waits for what must not be lost, such as a login that could not be written so far.
     func finish() async
+
+    /// How far our clock is from the provider's; nil where it never told.
+    var clockDifference: ClockDifference? { get }
+}
+
+extension CredentialSource {
+    var clockDifference: ClockDifference? { nil }
 }

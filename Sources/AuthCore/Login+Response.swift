@@ -37,7 +37,15 @@ extension Login {
         expiresAt = TokenLifetime.seconds(
             of: response, arrivedAt: now, fallbackSeconds: fallbackLifetimeSeconds
         ).map(now.advanced)
-        if let token = response.refreshToken { refreshToken = token }
+        if let token = response.refreshToken {
+            // What was said of the old one's end says nothing of the new one's.
+            if token != refreshToken { (refreshExpiresAt, refreshObtainedAt) = (nil, nil) }
+            refreshToken = token
+        }
+        if let end = response.refreshExpiresInSeconds.map(now.advanced) ?? response.refreshExpiresAt
+        {
+            (refreshExpiresAt, refreshObtainedAt) = (end, now)
+        }
         if let token = response.idToken { idToken = token }
         if let scopes = response.scopes { scope = scopes.joined(separator: " ") }
         for member in response.extras.members { extras[member.name] = member.value }

@@ -314,6 +314,8 @@ package actor LoginDesk: LoginDemanding {
         let lock: LoginLock?
         do throws(StoreError) {
             lock = try await surroundings.store.lockLogin(id)
+            // Nobody should log in for nothing.
+            try await surroundings.store.checkReplaceable(id)
         } catch {
             throw .store(error)
         }

@@ -15,6 +15,7 @@ actor OAuthSource: CredentialSource {
     private let surroundings: Surroundings
     /// What requests for `login` are proven with (RFC 9449).
     private var proofs: ProofSession?
+    private let clock: ClockWatch
     private var store: FileLoginStore { surroundings.store }
 
     /// What we go by: as on disk, or newer where it could not be written.
@@ -28,10 +29,14 @@ actor OAuthSource: CredentialSource {
     /// When `login`'s token arrived, where it came to ourselves: an expiry counted by the boot clock
     /// does not move when the wall clock is set.
     private var arrival: (token: SecretBytes, boot: BootTime)?
+    /// When `login` became what it is.
+    private var knownSince = BootTime(milliseconds: 0)
     /// The lock, kept while a rotated refresh token is in memory only: whoever else refreshed now
     /// would spend the old one.
     private var unsaved: HeldLogin?
     private var isRenewing = false
+    /// What an upstream refused, while it is being replaced.
+    private var refused: SecretBytes?
     private var writer: Task<Void, Never>?
     /// Refusals that no table knows, in a row.
     private var unfamiliarCount = 0
@@ -46,20 +51,26 @@ actor OAuthSource: CredentialSource {
     ) {
         self.id = id
         self.settings = settings
-        self.surroundings = surroundings
-        endpoint = TokenEndpoint(
-            settings: settings, discovery: discovery, surroundings: surroundings)
+        clock = ClockWatch(surroundings.fetcher, surroundings.time)
+        var watched = surroundings
+        watched.fetcher = clock
+        self.surroundings = watched
+        endpoint = TokenEndpoint(settings: settings, discovery: discovery, surroundings: watched)
     }
+
+    nonisolated var clockDifference: ClockDifference? { clock.difference }
 
     // MARK: Looking
 
     func accept(_ login: Login) async {
         self.login = login
+        knownSince = surroundings.time.bootTime()
         unfamiliarCount = 0
         hasNews = true
     }
 
     func look() async -> Look {
+        warnOfEnd()
         if hasNews {
             hasNews = false
             return .changed(supply)
@@ -82,10 +93,10 @@ actor OAuthSource: CredentialSource {
     private func sawError(_ error: StoreError, _ stamp: FileStamp?) -> Look {
         warnOnce(error)
         switch error {
-        case .damaged, .refused, .newerVersion:
+        case .damaged, .refused, .newerVersion, .locked(_, .noKey), .locked(_, .otherKey):
             hasLooked = true
             self.stamp = stamp
-        case .readOnly, .failed, .busy, .cancelled:
+        case .locked(_, .keyUnavailable), .readOnly, .failed, .busy, .cancelled:
             // Says nothing about the login; looked at again in a second.
             return .unchanged
         }
@@ -116,6 +127,7 @@ actor OAuthSource: CredentialSource {
             return false
         }
         login = found
+        knownSince = surroundings.time.bootTime()
         unfamiliarCount = 0
         return true
     }
@@ -135,10 +147,15 @@ actor OAuthSource: CredentialSource {
     /// - Parameter now: read once by whoever compares the result with it; what expires this instant
     ///   would seem usable at an earlier one.
     private func token(of login: Login, at now: BootTime) -> Token? {
-        guard let arrival, arrival.token == login.accessToken else {
-            return login.token(wallMilliseconds: surroundings.time.wallMilliseconds(), boot: now)
+        var (wall, boot) = (surroundings.time.wallMilliseconds(), now)
+        if let arrival, arrival.token == login.accessToken {
+            (wall, boot) = (login.obtainedAt.milliseconds, arrival.boot)
         }
-        return login.token(wallMilliseconds: login.obtainedAt.milliseconds, boot: arrival.boot)
+        var token = login.token(wallMilliseconds: wall, boot: boot)
+        token?.renewBy = login.keepAliveDue(
+            everySeconds: settings.keepAliveSeconds, wallMilliseconds: wall, boot: boot,
+            knownSince: knownSince)
+        return token
     }
 
     /// Nil where the tokens can be used as the configuration says.
@@ -175,7 +192,11 @@ actor OAuthSource: CredentialSource {
         rejected: SecretBytes?, isUrgent: Bool
     ) async throws(Lack) -> Supply {
         isRenewing = true
-        defer { isRenewing = false }
+        refused = rejected
+        defer {
+            isRenewing = false
+            refused = nil
+        }
         let held = try await lock()
         defer { if held !== unsaved { held?.release() } }
         if unsaved == nil, let held {
@@ -197,7 +218,7 @@ actor OAuthSource: CredentialSource {
             case .readOnly:
                 warnOnce(error)
                 return nil
-            case .refused, .newerVersion, .damaged:
+            case .refused, .newerVersion, .damaged, .locked:
                 throw .unavailable(reason: error.reason)
             case .failed, .busy, .cancelled:
                 throw .transient(retryAfterSeconds: nil, reason: error.message)
@@ -215,7 +236,7 @@ actor OAuthSource: CredentialSource {
             warnOnce(error)
             switch error {
             case .damaged: if login == nil { throw obstacle(error) }
-            case .refused, .newerVersion: throw obstacle(error)
+            case .refused, .newerVersion, .locked: throw obstacle(error)
             case .readOnly, .failed, .busy, .cancelled:
                 throw .transient(retryAfterSeconds: nil, reason: error.message)
             }
@@ -286,6 +307,7 @@ actor OAuthSource: CredentialSource {
             fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
         if let proofs { fresh.dpopNonces = await proofs.document }
         arrival = (response.accessToken, boot)
+        knownSince = boot
         await keep(fresh, under: held, rotated: fresh.refreshToken != login.refreshToken)
         return supply
     }
@@ -354,7 +376,9 @@ actor OAuthSource: CredentialSource {
     /// Marks the grant as dead; its tokens stay until a new login works.
     private func reject(code: String, under held: HeldLogin?) async throws(Lack) -> Supply {
         if var dead = login {
-            dead.rejection = Login.Rejection(code: code, at: surroundings.time.wallTime())
+            dead.rejection = Login.Rejection(
+                code: code, at: surroundings.time.wallTime(),
+                tokenWasRefused: refused != nil && refused == dead.accessToken)
             await keep(dead, under: held, rotated: false)
         }
         throw .loginNeeded(code: code)
@@ -410,6 +434,17 @@ actor OAuthSource: CredentialSource {
     }
 
     func finish() async { await writeOnce() }
+
+    private func warnOfEnd() {
+        guard let login, login.rejection == nil, let from = login.endWarningAt,
+            let end = login.refreshExpiresAt, from <= surroundings.time.wallTime(),
+            warned.insert("end \(end.seconds)").inserted
+        else { return }
+        surroundings.log.warning(
+            "the login ends soon: so does its refresh token", ("credential", .text(id.name)),
+            ("seconds_left", .number(end.seconds - surroundings.time.wallTime().seconds)),
+            ("mend", .text(surroundings.loginCommand(id))))
+    }
 
     private func warnOnce(_ error: StoreError) {
         guard warned.insert(error.message).inserted else { return }

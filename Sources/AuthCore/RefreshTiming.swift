@@ -19,13 +19,14 @@ enum RefreshAhead {
     /// - Parameter chance: in 0..<1.
     static func due(_ token: Token, configuredSeconds: Int64?, chance: Double) -> BootTime? {
         guard let usableUntil = token.usableUntil, let lifetime = token.lifetimeMilliseconds else {
-            return nil
+            return token.renewBy
         }
         let lead = Double(
             leadMilliseconds(lifetime: lifetime, configuredSeconds: configuredSeconds))
         let early = UInt64(lead * (1 - chance / 10))
-        return BootTime(
+        let due = BootTime(
             milliseconds: usableUntil.milliseconds - min(early, usableUntil.milliseconds))
+        return token.renewBy.map { min($0, due) } ?? due
     }
 }
 

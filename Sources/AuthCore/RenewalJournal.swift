@@ -8,18 +8,11 @@ import Vocabulary
 
 /// The record of one credential's renewals.
 actor RenewalJournal {
-    /// What another process may read of it.
-    struct Note: Sendable, Equatable {
-        var renewedAt: WallTime?
-        var failingSince: WallTime?
-        var failure: String?
-        var failedAt: WallTime?
-    }
-
     private let id: CredentialID
     private let surroundings: Surroundings
-    private var note = Note()
+    private var note = RenewalNote()
     private var isWritable = true
+    private var clockWasWarnedOf = false
 
     init(_ id: CredentialID, in surroundings: Surroundings) {
         self.id = id
@@ -28,18 +21,16 @@ actor RenewalJournal {
 
     /// A proxy that starts knows of no failure yet, whatever the one before it saw.
     func begin() async {
-        guard let document = await surroundings.store.note(Self.name(id)),
-            let old = Note(document)
-        else { return }
-        note = Note(renewedAt: old.renewedAt)
+        guard let old = await RenewalNote.read(id, in: surroundings) else { return }
+        note = RenewalNote(renewedAt: old.renewedAt, clock: old.clock)
         if note != old { await write() }
     }
 
-    func renewed(after trouble: Bool) async {
+    func renewed(after trouble: Bool, clock: ClockDifference? = nil) async {
         if trouble {
             surroundings.log.info("credential is renewed again", ("credential", .text(id.name)))
         }
-        note = Note(renewedAt: surroundings.time.wallTime())
+        note = RenewalNote(renewedAt: surroundings.time.wallTime(), clock: seen(clock))
         await write()
     }
 
@@ -47,19 +38,25 @@ actor RenewalJournal {
     func mended() async {
         guard note.failure != nil else { return }
         surroundings.log.info("credential is usable again", ("credential", .text(id.name)))
-        note.failingSince = nil
-        note.failure = nil
-        note.failedAt = nil
+        note = RenewalNote(renewedAt: note.renewedAt, clock: note.clock)
         await write()
     }
 
-    func failed(_ lack: Lack) async {
+    /// - Parameter nextAttemptInMilliseconds: nil where none is planned.
+    func failed(
+        _ lack: Lack, nextAttemptInMilliseconds: UInt64? = nil, clock: ClockDifference? = nil
+    ) async {
         guard let failure = lack.text else { return }
         let now = surroundings.time.wallTime()
         let isNew = note.failure != failure
         note.failingSince = note.failingSince ?? now
         note.failure = failure
+        note.kind = lack.kind
         note.failedAt = now
+        note.nextAttemptAt = nextAttemptInMilliseconds.map {
+            now.advanced(by: Int64(clamping: $0 / 1000))
+        }
+        note.clock = seen(clock)
         if isNew {
             surroundings.log.warning(
                 "credential cannot be renewed", ("credential", .text(id.name)),
@@ -68,40 +65,27 @@ actor RenewalJournal {
         await write()
     }
 
+    private func seen(_ clock: ClockDifference?) -> ClockDifference? {
+        guard let clock else { return note.clock }
+        if clock.isLarge, !clockWasWarnedOf {
+            clockWasWarnedOf = true
+            surroundings.log.warning(
+                "this machine's clock and the provider's disagree", ("credential", .text(id.name)),
+                ("seconds_ahead", .number(clock.seconds)))
+        }
+        return clock
+    }
+
     /// A place that cannot be written is tried once.
     private func write() async {
         guard isWritable else { return }
         do {
-            try await surroundings.store.saveNote(Self.name(id), note.document)
+            try await surroundings.store.saveNote(RenewalNote.name(id), note.document)
         } catch {
             isWritable = false
             surroundings.log.warning(
                 "status cannot be kept", ("credential", .text(id.name)),
                 ("reason", .text(error.message)))
         }
-    }
-
-    static func name(_ id: CredentialID) -> String { "renewal-\(id.name)" }
-}
-
-extension RenewalJournal.Note {
-    var document: JSONValue {
-        func time(_ time: WallTime?) -> JSONValue {
-            time.map { .number(JSONNumber($0.seconds)) } ?? .null
-        }
-        return [
-            "renewed_at": time(renewedAt), "failing_since": time(failingSince),
-            "failure": failure.map { .string($0) } ?? .null, "failed_at": time(failedAt),
-        ]
-    }
-
-    init?(_ document: JSONValue) {
-        guard let object = document.asObject else { return nil }
-        func time(_ name: String) -> WallTime? {
-            object[name]?.asNumber?.asInteger.map { WallTime(seconds: $0) }
-        }
-        self.init(
-            renewedAt: time("renewed_at"), failingSince: time("failing_since"),
-            failure: object["failure"]?.asString, failedAt: time("failed_at"))
     }
 }

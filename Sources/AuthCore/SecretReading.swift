@@ -84,7 +84,7 @@ enum SecretText {
 
 extension SecretSource {
     /// What errors call it.
-    var name: String {
+    package var name: String {
         switch self {
         case .file(let path): "\"\(path)\""
         case .environment(let name): "the environment variable \(name)"

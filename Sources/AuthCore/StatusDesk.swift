@@ -1,73 +1,9 @@
-// What can be said of each credential without asking anybody: from the store, and from what a running
-// proxy noted down. It spends nothing and shows no secret.
+// Answers what `proxy status` asks, from the store and the notes of whoever ran last: it refreshes
+// nothing, asks nobody and changes nothing.
 
-import Bytes
 import OAuth
 import TokenStore
 package import Vocabulary
-
-/// The facts about one credential.
-package struct CredentialStatus: Sendable {
-    package enum State: String, Sendable {
-        /// A request can be sent now.
-        case usable
-        /// The token has expired; the next request renews it.
-        case renewable
-        case loginRequired = "login_required"
-        /// Neither a token nor a way to one, and no login would help.
-        case unavailable
-    }
-
-    package enum Kind: String, Sendable {
-        case oauth, file, environment, command
-    }
-
-    package let id: CredentialID
-    package let kind: Kind
-    package var state: State
-    /// Why it is in that state, where that needs saying.
-    package var detail: String?
-    /// A command that mends it.
-    package var hint: String?
-    package var issuer: String?
-    package var clientID: String?
-    /// The person, as the ID token names them.
-    package var subject: String?
-    package var scope: String?
-    package var obtainedAt: WallTime?
-    package var expiresAt: WallTime?
-    /// When a running proxy will renew it at the earliest.
-    package var nextRefreshAt: WallTime?
-    package var isRenewable = false
-    package var lastRefreshAt: WallTime?
-    package var failingSince: WallTime?
-    package var lastError: String?
-    package var lastErrorAt: WallTime?
-    /// Names of further members of the token response.
-    package var extras: [String] = []
-    /// What upstreams said against it lately, the newest first.
-    package var refusals: [UpstreamChallenge] = []
-}
-
-extension CredentialStatus {
-    package var document: JSONValue {
-        func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? .null }
-        func time(_ value: WallTime?) -> JSONValue {
-            value.map { .number(JSONNumber($0.seconds)) } ?? .null
-        }
-        return [
-            "name": .string(id.name), "kind": .string(kind.rawValue),
-            "state": .string(state.rawValue), "detail": text(detail), "hint": text(hint),
-            "issuer": text(issuer), "client_id": text(clientID), "subject": text(subject),
-            "scope": text(scope), "obtained_at": time(obtainedAt), "expires_at": time(expiresAt),
-            "next_refresh_at": time(nextRefreshAt), "renewable": .bool(isRenewable),
-            "last_refresh_at": time(lastRefreshAt), "failing_since": time(failingSince),
-            "last_error": text(lastError), "last_error_at": time(lastErrorAt),
-            "extras": .array(extras.map { .string($0) }),
-            "refusals": .array(refusals.map(\.document)),
-        ]
-    }
-}
 
 /// Reads the facts.
 package struct StatusDesk: Sendable {
@@ -84,26 +20,21 @@ package struct StatusDesk: Sendable {
     }
 
     private func own(_ settings: CredentialSettings) async -> CredentialStatus {
-        var status: CredentialStatus
         switch settings.kind {
-        case .oauth(let oauth): status = await login(settings.id, oauth)
+        case .oauth(let oauth): return await login(settings.id, oauth)
         case .fixed(let source):
             let kind: CredentialStatus.Kind = if case .file = source { .file } else { .environment }
             // It was looked at just now; what a note says of earlier is no longer true.
             return await fixed(settings.id, kind, source)
         case .command:
             // Running it could cost a person's attention.
-            status = CredentialStatus(id: settings.id, kind: .command, state: .renewable)
+            var status = CredentialStatus(id: settings.id, kind: .command, state: .renewable)
             status.isRenewable = true
+            let note = await RenewalNote.read(settings.id, in: surroundings)
+            status.take(note)
+            if note?.kind != nil { status.state = .unavailable }
+            return status
         }
-        let note = await surroundings.store.note(RenewalJournal.name(settings.id))
-        if let note = note.flatMap({ RenewalJournal.Note($0) }) {
-            status.lastRefreshAt = note.renewedAt
-            status.failingSince = note.failingSince
-            status.lastError = note.failure
-            status.lastErrorAt = note.failedAt
-        }
-        return status
     }
 
     private func fixed(
@@ -124,14 +55,14 @@ package struct StatusDesk: Sendable {
         var status = CredentialStatus(id: id, kind: .oauth, state: .loginRequired)
         status.clientID = settings.clientID
         if case .issuer(let issuer) = settings.endpoints { status.issuer = issuer }
-        let login: Login
         do throws(StoreError) {
-            guard let found = try await surroundings.store.load(id) else {
+            guard let login = try await surroundings.store.load(id) else {
                 status.detail = "never logged in"
                 status.hint = surroundings.loginCommand(id)
                 return status
             }
-            login = found
+            let note = await RenewalNote.read(id, in: surroundings)
+            describe(login, settings, note, &status)
         } catch {
             status.detail = error.message
             status.hint = error.hint
@@ -140,44 +71,77 @@ package struct StatusDesk: Sendable {
             } else {
                 status.state = .unavailable
             }
-            return status
         }
-        describe(login, settings, &status)
         return status
     }
 
     private func describe(
-        _ login: Login, _ settings: OAuthSettings, _ status: inout CredentialStatus
+        _ login: Login, _ settings: OAuthSettings, _ note: RenewalNote?,
+        _ status: inout CredentialStatus
     ) {
+        let (now, boot) = (surroundings.time.wallTime(), surroundings.time.bootTime())
         status.issuer = login.issuer ?? status.issuer
         status.subject = login.idToken.flatMap { try? IDToken($0) }?.subject
         status.scope = login.scope
+        status.missingScopes = login.missingScopes(of: settings.scopes)
         status.obtainedAt = login.obtainedAt
         status.expiresAt = login.expiresAt
         status.extras = login.extras.members.map(\.name)
         status.isRenewable = login.refreshToken != nil && login.rejection == nil
-        let boot = surroundings.time.bootTime()
+        status.refreshTokenExpiresAt = login.refreshToken == nil ? nil : login.refreshExpiresAt
+        status.endsSoon =
+            status.isRenewable && (login.endWarningAt.map { $0 <= now } ?? false)
+        // What failed before this login was made, or renewed by somebody else, is over.
+        var note = note
+        if let failedAt = note?.failedAt, failedAt < login.obtainedAt {
+            note = RenewalNote(renewedAt: note?.renewedAt, clock: note?.clock)
+        }
+        status.take(note)
         let token = login.token(
             wallMilliseconds: surroundings.time.wallMilliseconds(), boot: boot)
-        if status.isRenewable, let expiresAt = login.expiresAt, let token,
-            let lifetime = token.lifetimeMilliseconds
-        {
+        if status.isRenewable {
+            status.nextRefreshAt = note?.nextAttemptAt ?? login.nextRefresh(token, settings)
+        }
+        let verdict = LoginVerdict(
+            login, hasUsableToken: token?.isUsable(at: boot) ?? false, note, at: now)
+        status.state = verdict.state
+        status.detail = verdict.detail
+        if verdict.wantsLogin { status.hint = surroundings.loginCommand(status.id) }
+    }
+}
+
+extension CredentialStatus {
+    fileprivate mutating func take(_ note: RenewalNote?) {
+        lastRefreshAt = note?.renewedAt
+        failingSince = note?.failingSince
+        lastError = note?.failure
+        lastErrorAt = note?.failedAt
+        clockDifference = note?.clock?.seconds
+    }
+}
+
+extension Login {
+    /// By the wall clock, which is what people read.
+    fileprivate func nextRefresh(_ token: Token?, _ settings: OAuthSettings) -> WallTime? {
+        var due: WallTime?
+        if let expiresAt, let lifetime = token?.lifetimeMilliseconds {
             let lead = RefreshAhead.leadMilliseconds(
                 lifetime: lifetime, configuredSeconds: settings.refreshLeadSeconds)
-            status.nextRefreshAt = expiresAt.advanced(by: -Int64(clamping: lead / 1000))
+            due = expiresAt.advanced(by: -Int64(clamping: lead / 1000))
         }
-        if let token, token.isUsable(at: boot) {
-            status.state = .usable
-        } else if status.isRenewable {
-            status.state = .renewable
-        } else {
-            status.hint = surroundings.loginCommand(status.id)
+        if let keepAlive = settings.keepAliveSeconds.map(obtainedAt.advanced) {
+            due = due.map { min($0, keepAlive) } ?? keepAlive
         }
-        if let rejection = login.rejection {
-            status.detail = "the provider answered \"\(rejection.code)\""
-            status.hint = surroundings.loginCommand(status.id)
-        } else if login.refreshToken == nil {
-            status.detail = "there is no refresh token"
+        return due
+    }
+
+    /// Some servers do not repeat what shows by itself: a refresh token, an ID token.
+    fileprivate func missingScopes(of wanted: [String]) -> [String] {
+        guard let scope else { return [] }
+        let granted = scope.split { $0 == " " || $0 == "," }.map(String.init)
+        return wanted.filter { wish in
+            !granted.contains(wish) && !(wish == "offline_access" && refreshToken != nil)
+                && !(wish == "openid" && idToken != nil)
         }
     }
 }

@@ -11,8 +11,8 @@ struct OAuthReader {
     static let keys =
         [
             "issuer", "authorization_endpoint", "token_endpoint", "client_id", "scopes",
-            "redirect_uri", "login", "login_wait", "refresh_before", "assumed_lifetime", "dpop",
-            "device_authorization_endpoint",
+            "redirect_uri", "login", "login_wait", "refresh_before", "keep_alive",
+            "assumed_lifetime", "dpop", "device_authorization_endpoint",
         ] + GrantReader.keys + ClientReader.keys + AdditionsReader.keys + AuthorizationReader.keys
 
     func settings() -> OAuthSettings? {
@@ -57,6 +57,8 @@ struct OAuthReader {
             settings.loginWaitMilliseconds = wait
         }
         settings.refreshLeadSeconds = seconds("refresh_before")
+        settings.keepAliveSeconds = mapping.duration("keep_alive", in: 60_000...(366 * 86_400_000))
+            .map { Int64($0 / 1000) }
         settings.fallbackLifetimeSeconds = seconds("assumed_lifetime")
         settings.requiresProof = mapping.bool("dpop") ?? false
         return endpoints == nil ? nil : settings

@@ -23,6 +23,7 @@ package struct Settings: Sendable {
     /// Certificates to trust in place of the system's, PEM; for upstreams and providers alike.
     package var caFile: String?
     package var stateDirectory: String
+    package var store = StoreSettings()
     package var workers: Int
 
     /// The slot of a credential by its name.
@@ -104,6 +105,22 @@ package struct ShutdownSettings: Hashable, Sendable {
     /// Whether new connections are accepted until then, for an application that shuts down beside
     /// us and still calls.
     package var keepsAccepting = false
+
+    package init() {}
+}
+
+/// How logins are kept.
+package struct StoreSettings: Equatable, Sendable {
+    package enum Key: Equatable, Sendable {
+        /// 32 bytes, in hexadecimal or Base64.
+        case key(SecretSource)
+        case passphrase(SecretSource)
+    }
+
+    /// What logins are encrypted with when they are written; nil writes them plain.
+    package var encryption: Key?
+    /// What else opens those that are there.
+    package var decryption: Key?
 
     package init() {}
 }

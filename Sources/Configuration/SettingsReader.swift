@@ -19,7 +19,7 @@ struct SettingsReader {
         ["listen"] + RouteReader.sharedKeys + [
             "routes", "credentials", "allowed_hosts", "allowed_origins", "local_secret",
             "require_header", "timeouts", "limits", "shutdown", "log", "forward_proxy", "ca_file",
-            "state_dir", "workers",
+            "state_dir", "store", "workers",
         ]
     static let later = [
         "admin": "proxy status shows the state of every credential",
@@ -65,6 +65,7 @@ struct SettingsReader {
         let (shutdown, log) = (tuning.shutdown(), tuning.log())
         let forwardProxy = tuning.forwardProxy()
         let stateDirectory = mapping.name("state_dir").map { paths.resolve($0.value) }
+        let store = StoreReader(mapping: mapping, problems: problems, paths: paths).settings()
         let workers = mapping.integer("workers", in: 1...64)
         let table = checks.table(
             specs, places: routes.map(\.places), consumedFields: access.consumedFields)
@@ -75,7 +76,7 @@ struct SettingsReader {
             credentials: credentials.map(\.value), access: access, timeouts: timeouts,
             limits: limits, shutdown: shutdown, log: log, forwardProxy: forwardProxy,
             caFile: caFile, stateDirectory: stateDirectory ?? defaults.stateDirectory,
-            workers: workers ?? defaults.workers)
+            store: store, workers: workers ?? defaults.workers)
     }
 
     private func listen(

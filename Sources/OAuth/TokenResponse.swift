@@ -28,7 +28,10 @@ package struct TokenResponse: Sendable {
     package let expiresInSeconds: Int64?
     /// Nil means that the old one, if any, stays good (RFC 6749 section 6).
     package let refreshToken: SecretBytes?
+    /// How long that is good for, from the answer's arrival on; nil is unknown, or never.
     package let refreshExpiresInSeconds: Int64?
+    /// The same as a time by the server's clock, where it says nothing else.
+    package let refreshExpiresAt: WallTime?
     /// Nil means that the old one is kept.
     package let idToken: SecretBytes?
     /// The granted scopes; nil means those asked for (RFC 6749 section 5.1).
@@ -92,9 +95,14 @@ package struct TokenResponse: Sendable {
         }
         tokenType = isBound ? "DPoP" : "Bearer"
         expiresInSeconds = TokenResponse.lifetime(take("expires_in"), &oddities)
-        let refreshLifetime = take("refresh_token_expires_in") ?? take("refresh_expires_in")
+        // No RFC has a name for it; these are what providers call it. 0 is Keycloak's "never".
+        let refreshLifetimes = TokenResponse.refreshLifetimes.map(take)
+        let refreshExpiry = take("refresh_token_expires_at")
         var ignored: [Oddity] = []
-        refreshExpiresInSeconds = TokenResponse.lifetime(refreshLifetime, &ignored)
+        refreshExpiresInSeconds = TokenResponse.lifetime(
+            refreshLifetimes.lazy.compactMap { $0 }.first, &ignored
+        ).flatMap { $0 > 0 ? $0 : nil }
+        refreshExpiresAt = TokenResponse.time(refreshExpiry)
 
         let refresh = take("refresh_token")
         if let refresh, refresh.asSecret == nil { oddities.append(.refreshTokenUnreadable) }
@@ -106,6 +114,16 @@ package struct TokenResponse: Sendable {
     }
 
     // MARK: Members
+
+    private static let refreshLifetimes = [
+        "refresh_token_expires_in", "refresh_expires_in", "x_refresh_token_expires_in",
+    ]
+
+    /// Seconds since 1970, as a number or in a string; nil for anything that is no such time.
+    private static func time(_ value: JSONValue?) -> WallTime? {
+        let seconds = value?.asNumber?.truncated ?? value?.asRevealedString.flatMap(numeric)
+        return seconds.flatMap { $0 > 0 && $0 < 1 << 40 ? WallTime(seconds: $0) : nil }
+    }
 
     /// Separated by spaces (RFC 6749 section 3.3) or, as one large provider does, by commas alone.
     private static func scopes(_ text: SecretBytes) -> [String] {

@@ -13,22 +13,46 @@ package struct FileLoginStore: Sendable {
     package let directory: String
     let calls: FileCalls
     let disk = Disk()
+    let vault: Vault
     private let time: any TimeSource
 
-    /// Touches nothing yet; the directory is made by the first write.
+    /// Touches nothing yet; the directory is made by the first write, and keys are read when they are
+    /// first needed.
     package init(
-        directory: String, time: any TimeSource = SystemTime(), calls: FileCalls = .system
+        directory: String, keys: StoreKeys = .none, time: any TimeSource = SystemTime(),
+        calls: FileCalls = .system
     ) {
         self.directory = directory
         self.time = time
         self.calls = calls
+        vault = Vault(keys, directory: directory, time: time)
     }
+
+    /// The same logins, written without encryption from now on.
+    package var writingPlain: FileLoginStore {
+        FileLoginStore(
+            directory: directory, keys: vault.keys.writingPlain, time: time, calls: calls)
+    }
+
+    /// Whether what is written is encrypted.
+    package var isSealing: Bool { vault.keys.sealing != nil }
 
     /// The login as it is on disk, or nil. Needs no lock: files are replaced whole.
     package func load(_ id: CredentialID) async throws(StoreError) -> Login? {
-        try await disk.perform { () throws(StoreError) in
+        let keyring = try await vault.keyring()
+        return try await disk.perform { () throws(StoreError) in
             guard let directory = try open() else { return nil }
-            return try directory.login(id)
+            return try directory.login(id, keyring)
+        }
+    }
+
+    /// Throws where a record is there that `save` would not replace.
+    package func checkReplaceable(_ id: CredentialID) async throws(StoreError) {
+        do throws(StoreError) {
+            _ = try await load(id)
+        } catch {
+            if case .damaged = error { return }
+            throw error
         }
     }
 
@@ -56,10 +80,17 @@ package struct FileLoginStore: Sendable {
     package func lock(
         _ id: CredentialID, timeoutMilliseconds: UInt64 = lockTimeoutMilliseconds
     ) async throws(StoreError) -> HeldLogin {
+        try await lock(id, timeoutMilliseconds, try await vault.keyring())
+    }
+
+    /// - Parameter keyring: nil for whoever reads nothing, and so needs no key.
+    private func lock(
+        _ id: CredentialID, _ timeoutMilliseconds: UInt64, _ keyring: Keyring?
+    ) async throws(StoreError) -> HeldLogin {
         let deadline = time.bootTime().advanced(byMilliseconds: timeoutMilliseconds)
         var pause: UInt64 = 1
         while true {
-            let held = try await disk.perform { () throws(StoreError) in try attempt(id) }
+            let held = try await disk.perform { () throws(StoreError) in try attempt(id, keyring) }
             if let held { return held }
             guard time.bootTime() < deadline else {
                 throw .busy(path: directory + "/" + id.lockName)
@@ -98,22 +129,45 @@ package struct FileLoginStore: Sendable {
         return try await held.save(login)
     }
 
+    /// Writes a login again, in the form in which this store writes; whether there was one.
+    package func rewrite(_ id: CredentialID) async throws(StoreError) -> Bool {
+        let held = try await lock(id)
+        defer { held.release() }
+        guard let login = try await held.load() else { return false }
+        try await held.save(login)
+        return true
+    }
+
+    /// The paths of records that were kept aside as damaged.
+    package func setAside() async throws(StoreError) -> [String] {
+        try await disk.perform { () throws(StoreError) in
+            guard let directory = try open() else { return [] }
+            return try directory.names { $0.contains(".json.corrupt-") }.sorted()
+                .map(directory.path(of:))
+        }
+    }
+
     /// Forgets a login: nothing secret of it stays in the directory, except what was set aside as
     /// damaged.
     package func remove(_ id: CredentialID) async throws(StoreError) {
-        let held = try await lock(id)
+        // Without any key, so that what cannot be read can be forgotten.
+        let held = try await lock(id, Self.lockTimeoutMilliseconds, nil)
         defer { held.release() }
         try await held.remove()
     }
 
-    private func attempt(_ id: CredentialID) throws(StoreError) -> HeldLogin? {
+    private func attempt(
+        _ id: CredentialID, _ keyring: Keyring?
+    ) throws(StoreError) -> HeldLogin? {
         guard let directory = try StateDirectory.open(directory, creating: true, calls: calls)
         else { throw .failed(path: directory, operation: "opening", code: 2) }
         switch try StoreLock.attempt(id.lockName, in: directory) {
         case .heldByAnother: return nil
         case .held(let lock):
-            let held = HeldLogin(id, directory: directory, lock: lock, disk: disk, time: time)
-            try held.recoverBlocking()
+            let held = HeldLogin(
+                id, directory: directory, lock: lock, keyring: keyring ?? .empty, disk: disk,
+                time: time)
+            if keyring != nil { try held.recoverBlocking() }
             return held
         }
     }
@@ -138,12 +192,16 @@ extension CredentialID {
 }
 
 extension StateDirectory {
-    func login(_ id: CredentialID) throws(StoreError) -> Login? {
-        try login(file: id.recordName)
+    func login(_ id: CredentialID, _ keyring: Keyring) throws(StoreError) -> Login? {
+        try login(id, file: id.recordName, keyring)
     }
 
-    func login(file name: String) throws(StoreError) -> Login? {
+    /// - Parameter name: where the record lies; what it was sealed as is the credential's own.
+    func login(
+        _ id: CredentialID, file name: String, _ keyring: Keyring
+    ) throws(StoreError) -> Login? {
         guard let bytes = try read(name, bytesMax: Login.bytesMax) else { return nil }
-        return try Login(bytes, path: path(of: name))
+        let path = path(of: name)
+        return try Login(try keyring.open(bytes, name: id.recordName, path: path), path: path)
     }
 }

@@ -18,6 +18,7 @@ package final class HeldLogin: Sendable {
     package let lockAbsence: StoreError?
 
     private let hold: Mutex<Hold?>
+    private let keyring: Keyring
     private let disk: Disk
     private let time: any TimeSource
 
@@ -25,10 +26,11 @@ package final class HeldLogin: Sendable {
     private static let reservedBytes = 16 << 10
 
     init(
-        _ id: CredentialID, directory: StateDirectory, lock: StoreLock, disk: Disk,
-        time: any TimeSource
+        _ id: CredentialID, directory: StateDirectory, lock: StoreLock, keyring: Keyring,
+        disk: Disk, time: any TimeSource
     ) {
         self.id = id
+        self.keyring = keyring
         self.disk = disk
         self.time = time
         lockAbsence = lock.absence
@@ -47,7 +49,9 @@ package final class HeldLogin: Sendable {
 
     /// The login as it is on disk, or nil.
     package func load() async throws(StoreError) -> Login? {
-        try await perform { [id] hold throws(StoreError) in try hold.directory.login(id) }
+        try await perform { [id, keyring] hold throws(StoreError) in
+            try hold.directory.login(id, keyring)
+        }
     }
 
     /// Makes sure, before a refresh token is spent, that its successor can be written: a directory
@@ -65,9 +69,9 @@ package final class HeldLogin: Sendable {
     @discardableResult
     package func save(_ login: Login) async throws(StoreError) -> Login {
         let now = time.wallTime()
-        return try await perform { [id] hold throws(StoreError) in
+        return try await perform { [id, keyring] hold throws(StoreError) in
             var login = login
-            let current = try hold.directory.current(id)
+            let current = try hold.directory.current(id, keyring)
             login.generation = max(current.generation, login.generation).next
             let file: TemporaryFile
             if let reserved = hold.reservation.take() {
@@ -76,8 +80,9 @@ package final class HeldLogin: Sendable {
                 file = try hold.directory.temporary(for: id.recordName, reserving: 0)
             }
             if case .damaged = current { try hold.directory.setAside(id, now: now) }
+            let record = JSONWriter.write(login.document, style: .indented)
             try hold.directory.commit(
-                file, JSONWriter.write(login.document, style: .indented), as: id.recordName)
+                file, keyring.seal(record, name: id.recordName), as: id.recordName)
             return login
         }
     }
@@ -95,18 +100,21 @@ package final class HeldLogin: Sendable {
 
     /// Finishes what a writer that was killed between its write and its rename had begun: the only
     /// copy of a rotated refresh token may be in its temporary file. Whoever holds the lock knows
-    /// that no such writer lives. A beginning of a record is no JSON and is thrown away.
+    /// that no such writer lives. A beginning of a record is no JSON and is thrown away; one that only
+    /// another key opens is left, and what is older must not be used in its place.
     func recoverBlocking() throws(StoreError) {
         guard lockAbsence == nil else { return }
         let now = time.wallTime()
-        try withHold { [id] hold throws(StoreError) in
+        try withHold { [id, keyring] hold throws(StoreError) in
             let directory = hold.directory
             let left = try directory.temporaries(of: id)
-            guard !left.isEmpty, let current = try? directory.current(id) else { return }
+            guard !left.isEmpty, let current = try? directory.current(id, keyring) else { return }
             var isDamaged = if case .damaged = current { true } else { false }
             var newest = current.generation
             for name in left {
-                guard let login = try? directory.login(file: name), login.generation > newest else {
+                guard let login = try directory.whole(name, of: id, keyring),
+                    login.generation > newest
+                else {
                     try directory.remove(name)
                     continue
                 }
@@ -165,12 +173,26 @@ private enum Current {
 
 extension StateDirectory {
     /// Throws where the record must stay untouched.
-    fileprivate func current(_ id: CredentialID) throws(StoreError) -> Current {
+    fileprivate func current(
+        _ id: CredentialID, _ keyring: Keyring
+    ) throws(StoreError) -> Current {
         do throws(StoreError) {
-            return try login(id).map { .login($0.generation) } ?? .absent
+            return try login(id, keyring).map { .login($0.generation) } ?? .absent
         } catch {
             if case .damaged = error { return .damaged }
             throw error
+        }
+    }
+
+    /// What a dead writer left; nil where it had not come to the end.
+    fileprivate func whole(
+        _ name: String, of id: CredentialID, _ keyring: Keyring
+    ) throws(StoreError) -> Login? {
+        do throws(StoreError) {
+            return try login(id, file: name, keyring)
+        } catch {
+            if case .locked = error { throw error }
+            return nil
         }
     }
 

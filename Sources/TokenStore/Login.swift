@@ -12,10 +12,13 @@ package struct Login: Sendable {
         /// The provider's `error` code.
         package var code: String
         package var at: WallTime
+        /// An upstream had refused the access token before: what is left of its time is worth nothing.
+        package var tokenWasRefused: Bool
 
-        package init(code: String, at: WallTime) {
+        package init(code: String, at: WallTime, tokenWasRefused: Bool = false) {
             self.code = code
             self.at = at
+            self.tokenWasRefused = tokenWasRefused
         }
     }
 
@@ -29,6 +32,10 @@ package struct Login: Sendable {
     /// Nil where nothing told; then it is good until a 401.
     package var expiresAt: WallTime?
     package var refreshToken: SecretBytes?
+    /// When the refresh token itself ends; nil where nobody said, or never.
+    package var refreshExpiresAt: WallTime?
+    /// When the provider last said so.
+    package var refreshObtainedAt: WallTime?
     package var idToken: SecretBytes?
     /// The scope that was granted, as the provider wrote it.
     package var scope: String?
@@ -58,6 +65,8 @@ package struct Login: Sendable {
         self.obtainedAt = obtainedAt
         expiresAt = nil
         refreshToken = nil
+        refreshExpiresAt = nil
+        refreshObtainedAt = nil
         idToken = nil
         scope = nil
         requestedScope = nil
@@ -84,6 +93,8 @@ extension Login {
         case obtainedAt = "obtained_at"
         case expiresAt = "expires_at"
         case refreshToken = "refresh_token"
+        case refreshExpiresAt = "refresh_expires_at"
+        case refreshObtainedAt = "refresh_obtained_at"
         case idToken = "id_token"
         case dpopKey = "dpop_key"
         case dpopNonces = "dpop_nonces"
@@ -142,6 +153,8 @@ extension Login {
         obtainedAt = WallTime(seconds: try need(.obtainedAt, as: integer))
         expiresAt = try take(.expiresAt, as: integer).map { WallTime(seconds: $0) }
         refreshToken = try take(.refreshToken, as: secret)
+        refreshExpiresAt = try take(.refreshExpiresAt, as: integer).map { WallTime(seconds: $0) }
+        refreshObtainedAt = try take(.refreshObtainedAt, as: integer).map { WallTime(seconds: $0) }
         idToken = try take(.idToken, as: secret)
         scope = try take(.scope, as: text)
         requestedScope = try take(.requestedScope, as: text)
@@ -171,6 +184,8 @@ extension Login {
         put(.obtainedAt, .number(JSONNumber(obtainedAt.seconds)))
         put(.expiresAt, expiresAt.map { .number(JSONNumber($0.seconds)) })
         put(.refreshToken, refreshToken.map { .secret($0) })
+        put(.refreshExpiresAt, refreshExpiresAt.map { .number(JSONNumber($0.seconds)) })
+        put(.refreshObtainedAt, refreshObtainedAt.map { .number(JSONNumber($0.seconds)) })
         put(.idToken, idToken.map { .secret($0) })
         put(.scope, scope.map { .string($0) })
         put(.requestedScope, requestedScope.map { .string($0) })
@@ -192,11 +207,18 @@ extension Login.Rejection {
         guard let object = value.asObject, let code = object["code"]?.asRevealedString,
             let at = object["at"]?.asNumber?.asInteger
         else { return nil }
-        self.init(code: code, at: WallTime(seconds: at))
+        self.init(
+            code: code, at: WallTime(seconds: at),
+            tokenWasRefused: object["token_refused"] == .bool(true))
     }
 
     fileprivate var document: JSONValue {
-        ["code": .string(code), "at": .number(JSONNumber(at.seconds))]
+        var members = JSONObject([
+            .init(name: "code", value: .string(code)),
+            .init(name: "at", value: .number(JSONNumber(at.seconds))),
+        ])
+        if tokenWasRefused { members["token_refused"] = .bool(true) }
+        return .object(members)
     }
 }
 

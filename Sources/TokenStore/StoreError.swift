@@ -25,12 +25,23 @@ package enum StoreError: Error, Hashable, Sendable {
         case tooLarge(bytesMax: Int)
         case notJSON(atByte: Int?)
         case member(String)
+        /// Sealed with our key, and not what was sealed: changed since, or another credential's.
+        case unauthentic
+    }
+
+    /// Why a record that is whole stays closed.
+    package enum Lock: Hashable, Sendable {
+        case noKey
+        case otherKey
+        case keyUnavailable(reason: String)
     }
 
     /// Others could have planted it or can read it.
     case refused(path: String, Problem)
     /// A later release wrote it; it is neither read nor replaced.
     case newerVersion(path: String, version: Int64)
+    /// Encrypted, and not with a key that is at hand; it is neither read nor replaced.
+    case locked(path: String, Lock)
     /// Counts as absent, and is kept aside before anything is written in its place.
     case damaged(path: String, Damage)
     /// Nothing can be written here; whoever has a login keeps it in memory.
@@ -49,6 +60,7 @@ extension StoreError {
         case .refused(let path, let problem): "\"\(path)\" \(problem.message)"
         case .newerVersion(let path, let version):
             "\"\(path)\" has version \(version), written by a newer release"
+        case .locked(let path, let lock): "\"\(path)\" \(lock.message)"
         case .damaged(let path, let damage): "\"\(path)\" is damaged: \(damage.message)"
         case .readOnly(let path, let code): "\"\(path)\" cannot be written: \(Self.text(code))"
         case .failed(let path, let operation, let code):
@@ -69,7 +81,9 @@ extension StoreError {
             case .notADirectory: "choose another state_dir"
             }
         case .newerVersion: "upgrade the proxy, or choose another state_dir"
-        case .damaged, .readOnly, .failed, .busy, .cancelled: nil
+        case .locked(_, .noKey): "configure its key: store: { encrypt: { key: { file: path } } }"
+        case .locked(_, .otherKey): "configure the key that it was encrypted with"
+        case .locked(_, .keyUnavailable), .damaged, .readOnly, .failed, .busy, .cancelled: nil
         }
     }
 
@@ -95,6 +109,18 @@ extension StoreError.Damage {
         case .tooLarge(let bytesMax): "it is larger than \(bytesMax) bytes"
         case .notJSON(let offset): "no JSON" + (offset.map { " at byte \($0)" } ?? "")
         case .member(let name): "no usable \"\(name)\""
+        case .unauthentic: "it is not what was encrypted there"
+        }
+    }
+}
+
+extension StoreError.Lock {
+    fileprivate var message: String {
+        switch self {
+        case .noKey: "is encrypted, and no key is configured"
+        case .otherKey: "is encrypted with another key than the configured one"
+        case .keyUnavailable(let reason):
+            "cannot be opened, since its key cannot be read: \(reason)"
         }
     }
 }

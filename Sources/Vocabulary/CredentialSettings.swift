@@ -130,6 +130,9 @@ package struct OAuthSettings: Sendable {
     /// How long before expiry a refresh starts at the most; nil is the default of
     /// min(60 s, 10 % of the lifetime).
     package var refreshLeadSeconds: Int64?
+    /// How long a login may lie without a refresh, for refresh tokens that end when they are not
+    /// used; nil leaves it to the access token's expiry.
+    package var keepAliveSeconds: Int64?
     /// For tokens that come without `expires_in` and are no JWT.
     package var fallbackLifetimeSeconds: Int64?
     /// Tokens are bound to a key of each login (RFC 9449), and others are refused.
@@ -159,6 +162,7 @@ package struct OAuthSettings: Sendable {
         login = .onDemand
         loginWaitMilliseconds = 120_000
         refreshLeadSeconds = nil
+        keepAliveSeconds = nil
         fallbackLifetimeSeconds = nil
     }
 }

@@ -27,11 +27,14 @@ struct CredentialTools: Sendable {
             throw CommandFailure(.configuration, error.reason, hint: error.hint)
         }
         driver = CurlDriver()
-        surroundings = AuthCore.Surroundings(
+        var surroundings = AuthCore.Surroundings(
             store: FileLoginStore(directory: settings.stateDirectory),
             fetcher: CurlFetcher(driver: driver, proxy: forwardProxy, caFile: settings.caFile),
             log: log, environment: world.environment,
             secretVariables: settings.secretVariables, loginCommand: loginCommand)
+        surroundings.store = FileLoginStore(
+            directory: settings.stateDirectory, keys: settings.store.keys(in: surroundings))
+        self.surroundings = surroundings
     }
 
     /// For commands: they say themselves what goes wrong.
@@ -89,8 +92,9 @@ extension Settings {
     /// Variables that no child process may see.
     var secretVariables: Set<String> {
         Set(
-            (secretSources.map(\.source) + keySources.map(\.source)).compactMap { source in
-                if case .environment(let name) = source { name } else { nil }
-            })
+            (secretSources.map(\.source) + keySources.map(\.source) + store.secretSources)
+                .compactMap { source in
+                    if case .environment(let name) = source { name } else { nil }
+                })
     }
 }

@@ -25,7 +25,7 @@ struct ImportedTokens {
 
     private static let known: Set<String> = [
         "access_token", "refresh_token", "id_token", "token_type", "scope", "expires_in",
-        "expires_at",
+        "expires_at", "refresh_token_expires_in", "refresh_expires_in", "refresh_token_expires_at",
     ]
     /// Whom the tokens are of, where the configuration does not say.
     private static let origin: Set<String> = ["client_id", "issuer"]
@@ -71,6 +71,9 @@ struct ImportedTokens {
         login.scope = try text("scope")
         login.expiresAt = try expiry(
             at: now, fallback: settings.fallbackLifetimeSeconds)
+        if let end = try refreshExpiry(at: now) {
+            (login.refreshExpiresAt, login.refreshObtainedAt) = (end, now)
+        }
         for member in object.members
         where !Self.known.contains(member.name) && !Self.origin.contains(member.name) {
             login.extras[member.name] = member.value
@@ -104,6 +107,17 @@ struct ImportedTokens {
         if let seconds = try seconds("expires_in") { return now.advanced(by: seconds) }
         return try token("access_token").flatMap { JSONWebToken.expiry(of: $0) }
             ?? fallback.map(now.advanced)
+    }
+
+    private func refreshExpiry(at now: WallTime) throws(CommandFailure) -> WallTime? {
+        if let seconds = try seconds("refresh_token_expires_at") {
+            return WallTime(seconds: seconds)
+        }
+        for name in ["refresh_token_expires_in", "refresh_expires_in"] {
+            // 0 is Keycloak's "never".
+            if let left = try seconds(name), left != 0 { return now.advanced(by: left) }
+        }
+        return nil
     }
 
     /// A number, or one in a string, as some servers write it.

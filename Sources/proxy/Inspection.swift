@@ -77,6 +77,7 @@ struct Inspection: Sendable {
         for (owner, source) in settings.keySources {
             findings.append(await secret(source, of: owner, isKey: true))
         }
+        if let key = await storeKeys() { findings.append(key) }
         return findings + [await store()]
     }
 
@@ -98,6 +99,22 @@ struct Inspection: Sendable {
         } catch {
             return Finding(subject, .failed, error.message)
         }
+    }
+
+    /// The store's keys, those from programs included: the store is looked into next, which needs
+    /// them. Nil where all is well or there is none.
+    private func storeKeys() async -> Finding? {
+        for source in [settings.store.keys(in: surroundings)].flatMap({ [$0.sealing, $0.opening] })
+        {
+            guard let source else { continue }
+            do throws(StoreKeyError) {
+                _ = try await source()
+            } catch {
+                return Finding("key of the store", .failed, error.reason)
+            }
+        }
+        return settings.store.secretSources.isEmpty
+            ? nil : Finding("key of the store", .passed, "can be read")
     }
 
     private func store() async -> Finding {

@@ -1,5 +1,5 @@
-// What every run does before its first line of work: no death by a closed pipe, no secret in a core
-// file, no socket on a standard descriptor.
+// What every run does before its first line of work: no death by a closed pipe or a full file, no
+// secret in a core file, no socket on a standard descriptor.
 
 import CProcess
 
@@ -15,6 +15,8 @@ enum ProcessHardening {
     static func apply(allowsDumps: Bool) {
         // OpenSSL and libcurl write to sockets whose reader may have gone; SIGPIPE would end us.
         signal(SIGPIPE, SIG_IGN)
+        // A limit on the size of files is a failed write, to be tried again, and not our death.
+        signal(SIGXFSZ, SIG_IGN)
         occupyStandardDescriptors()
         guard !allowsDumps else { return }
         _ = cprocess_forbid_dumps()

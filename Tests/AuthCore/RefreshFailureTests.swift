@@ -234,7 +234,7 @@ struct Answer: Sendable, CustomTestStringConvertible {
         let status = await StatusDesk(in: ground.surroundings).status(
             of: CredentialSettings(id: github, kind: .oauth(Ground.settings)))
         #expect(status.failingSince == began)
-        #expect(status.state == .renewable)
+        #expect(status.state == .failing)
         #expect(status.lastError?.contains("503") == true)
         ground.clock.advance(seconds: 60)
         await #expect(throws: Refusal.self) { try await keeper.text() }

@@ -104,6 +104,7 @@ extension FakeAuthorizationServer {
             let fault = state.faults.isEmpty ? state.faultForAll : state.faults.removeFirst()
             return (fault, state.policy.tokenDelay)
         }
+        defer { state.withLock { $0.answerCount += 1 } }
         pause(delay)
         return try answer(request, on: connection, fault) { fault in
             grant(request, form, fault)

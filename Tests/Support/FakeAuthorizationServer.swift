@@ -61,6 +61,7 @@ package final class FakeAuthorizationServer: Sendable {
         var faults: [TokenFault] = []
         var faultForAll: TokenFault?
         var tokenRequests: [TokenRequest] = []
+        var answerCount = 0
         var authorizations: [FormText] = []
         var sessions = Sessions()
         var front: FakeUpstream?
@@ -149,6 +150,12 @@ package final class FakeAuthorizationServer: Sendable {
     }
 
     package var tokenRequests: [TokenRequest] { state.withLock { $0.tokenRequests } }
+
+    /// How many of them are done with, whoever was still there to hear it.
+    package var answerCount: Int { state.withLock { $0.answerCount } }
+
+    /// Refresh tokens that would be taken now.
+    package var liveRefreshTokens: Set<String> { state.withLock { $0.grants.liveRefreshTokens } }
 
     package var refreshRequests: [TokenRequest] {
         tokenRequests.filter { $0.grantType == "refresh_token" }

@@ -197,6 +197,11 @@ struct FakeGrants: Sendable {
         return token.spent == nil && !families[token.family].isRevoked
     }
 
+    /// Refresh tokens that would be taken now.
+    var liveRefreshTokens: Set<String> {
+        Set(refreshTokens.keys.filter { accepts(refreshToken: $0) })
+    }
+
     func accepts(accessToken name: String) -> Bool {
         guard let token = accessTokens[name] else { return false }
         return !token.isRevoked && token.expiry > .now

@@ -15,7 +15,9 @@ struct StatusCommand: Command {
         synopsis: "[NAME] [--json]",
         flags: [.init("--json", "for programs; times are seconds since 1970")]
             + SettingsArguments.help,
-        notes: ["It ends with 3 when a login is needed and with 1 when a token cannot be had."])
+        notes: [
+            "It ends with 3 when a login is needed, with 4 when the provider denies access, with 78 when the provider refuses this client as it is configured, and with 1 when a token cannot be had, for now or at all."
+        ])
 
     private let name: String?
     private let isJSON: Bool
@@ -46,8 +48,11 @@ struct StatusCommand: Command {
     }
 
     private func exitCode(_ found: [CredentialStatus]) -> ExitCode {
-        if found.contains(where: { $0.state == .loginRequired }) { return .loginNeeded }
-        return found.contains { $0.state == .unavailable } ? .failure : .success
+        let codes: [(CredentialStatus.State, ExitCode)] = [
+            (.loginRequired, .loginNeeded), (.denied, .denied), (.misconfigured, .configuration),
+            (.unavailable, .failure), (.failing, .failure),
+        ]
+        return codes.first { code in found.contains { $0.state == code.0 } }?.1 ?? .success
     }
 
     private func show(_ found: [CredentialStatus], in world: World) {
@@ -72,7 +77,13 @@ extension CredentialStatus {
             let left = durationText(seconds: expiresAt.seconds - now.seconds)
             return "usable now, expires in \(left)" + (isRenewable ? ", renewed by itself" : "")
         case .renewable: return "renewable: the next request gets a fresh token"
+        case .failing:
+            guard let failingSince else { return "temporarily failing" }
+            let duration = durationText(seconds: now.seconds - failingSince.seconds)
+            return "temporarily failing for \(duration): the provider is tried again by itself"
         case .loginRequired: return "login required"
+        case .denied: return "denied"
+        case .misconfigured: return "misconfigured"
         case .unavailable: return "unavailable"
         }
     }
@@ -86,17 +97,35 @@ extension CredentialStatus {
         if let issuer { lines.append("provider: \(issuer)") }
         if let subject { lines.append("logged in as: \(subject)") }
         if let scope { lines.append("scope: \(scope)") }
-        if state == .usable, let nextRefreshAt {
+        if !missingScopes.isEmpty {
+            lines.append("not granted: \(missingScopes.joined(separator: " "))")
+        }
+        if let nextRefreshAt, nextRefreshAt > now, state != .renewable {
             let left = durationText(seconds: nextRefreshAt.seconds - now.seconds)
-            lines.append("next refresh: in \(left)")
+            lines.append(failingSince == nil ? "next refresh: in \(left)" : "next try: in \(left)")
+        }
+        if let end = refreshTokenExpiresAt {
+            let left = end.seconds - now.seconds
+            lines.append(
+                left > 0
+                    ? "the login ends in \(durationText(seconds: left))"
+                        + (endsSoon ? ": log in again before" : "")
+                    : "the login ended \(ago(end))")
         }
         if let lastRefreshAt { lines.append("last refresh: \(ago(lastRefreshAt))") }
         if let lastError, let lastErrorAt {
             lines.append("last error: \(ago(lastErrorAt)): \(lastError)")
         }
-        if let failingSince { lines.append("failing since: \(ago(failingSince))") }
+        if state != .failing, let failingSince {
+            lines.append("failing since: \(ago(failingSince))")
+        }
         for refusal in refusals {
             lines.append("\(refusal.sentence), \(ago(refusal.at))")
+        }
+        if clockIsOff, let clockDifference {
+            lines.append(
+                "this machine's clock is \(durationText(seconds: abs(clockDifference))) "
+                    + (clockDifference > 0 ? "ahead of" : "behind") + " the provider's")
         }
         if let hint { lines.append("run: \(hint)") }
         return lines

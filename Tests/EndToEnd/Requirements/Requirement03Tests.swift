@@ -19,10 +19,13 @@ import Testing
         #expect(setup.server.reuses == 0)
     }
 
-    /// The long run: two proxies and a loop of `proxy token` share logins whose access tokens live for
-    /// three seconds; the server revokes a family when a refresh token comes twice.
-    @Test func `two hundred expiries under two proxies and a token loop bring no reuse`() throws {
-        let credentials = (0..<16).map { "c\($0)" }
+    /// The long run: three proxies and a loop of `proxy token` share logins whose access tokens live
+    /// for three seconds; the server revokes a family when a refresh token comes twice.
+    @Test func `must show 4: expiries under three proxies and a token loop bring no reuse and no login (C003, C004)`()
+        throws
+    {
+        let expiries = Soak.times(200, soaking: 1000)
+        let credentials = (0..<Soak.times(16, soaking: 32)).map { "c\($0)" }
         var policy = FakeAuthorizationServer.Policy()
         policy.accessSeconds = 3
         let server = try FakeAuthorizationServer(policy)
@@ -47,12 +50,12 @@ import Testing
             guard result.status == 0 else { throw CommandFailed(result) }
         }
 
-        let proxies = try [home.serve(), home.serve()]
-        let deadline = Deadline.after(.seconds(100))
+        let proxies = try [home.serve(), home.serve(), home.serve()]
+        let deadline = Deadline.after(.seconds(Soak.times(100, soaking: 600)))
         var statuses: [Int: Int] = [:]
         let clients = try proxies.map { try $0.connect() }
         var round = 0
-        while server.refreshRequests.count < 200, !deadline.hasPassed {
+        while server.refreshRequests.count < expiries, !deadline.hasPassed {
             for name in credentials {
                 for client in clients { try client.send(client.request("GET", "/\(name)/x")) }
                 for client in clients {
@@ -63,8 +66,9 @@ import Testing
             #expect(token.status == 0, "\(token)")
             round += 1
         }
-        #expect(server.refreshRequests.count >= 200)
+        #expect(server.refreshRequests.count >= expiries)
         #expect(server.reuses == 0)
+        #expect(server.authorizations.isEmpty, "nobody had to log in")
         #expect(Set(statuses.keys) == [200], "\(statuses)")
     }
 

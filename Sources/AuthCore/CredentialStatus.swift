@@ -1,0 +1,97 @@
+// What can be said about a credential, in facts: for `proxy status` to put into words, and as JSON for
+// programs. No member holds a secret.
+
+package import Vocabulary
+
+/// The facts about one credential.
+package struct CredentialStatus: Sendable {
+    /// Who has to do what, if anybody anything (F89): nobody for the first three.
+    package enum State: String, Sendable {
+        /// A request can be sent now.
+        case usable
+        /// The token has expired; the next request renews it.
+        case renewable
+        /// The token has expired, and the provider is not well; it is tried again by itself.
+        case failing = "temporarily_failing"
+        case loginRequired = "login_required"
+        /// The provider said no: to the person, or to this client.
+        case denied
+        /// The provider refuses this client as it is configured.
+        case misconfigured
+        /// Neither a token nor a way to one, and no login would help.
+        case unavailable
+    }
+
+    package enum Kind: String, Sendable {
+        case oauth, file, environment, command
+    }
+
+    package let id: CredentialID
+    package let kind: Kind
+    package var state: State
+    /// Why it is in that state, where that needs saying.
+    package var detail: String?
+    /// A command that mends it.
+    package var hint: String?
+    package var issuer: String?
+    package var clientID: String?
+    /// The person, as the ID token names them.
+    package var subject: String?
+    package var scope: String?
+    /// What was asked for and not granted.
+    package var missingScopes: [String] = []
+    package var obtainedAt: WallTime?
+    package var expiresAt: WallTime?
+    /// When a running proxy will renew it at the earliest; after a failure, when it tries again.
+    package var nextRefreshAt: WallTime?
+    package var isRenewable = false
+    /// When the login itself ends, where the provider said so.
+    package var refreshTokenExpiresAt: WallTime?
+    /// That is soon enough to log in again before.
+    package var endsSoon = false
+    package var lastRefreshAt: WallTime?
+    package var failingSince: WallTime?
+    package var lastError: String?
+    package var lastErrorAt: WallTime?
+    /// Our clock less the provider's, in seconds, by its last answer.
+    package var clockDifference: Int64?
+    /// Names of further members of the token response.
+    package var extras: [String] = []
+    /// What upstreams said against it lately, the newest first.
+    package var refusals: [UpstreamChallenge] = []
+
+    init(id: CredentialID, kind: Kind, state: State) {
+        self.id = id
+        self.kind = kind
+        self.state = state
+    }
+
+    /// Whether the two clocks differ by more than an answer's way.
+    package var clockIsOff: Bool {
+        clockDifference.map { abs($0) > ClockDifference.secondsMax } ?? false
+    }
+}
+
+extension CredentialStatus {
+    package var document: JSONValue {
+        func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? .null }
+        func time(_ value: WallTime?) -> JSONValue {
+            value.map { .number(JSONNumber($0.seconds)) } ?? .null
+        }
+        func list(_ values: [String]) -> JSONValue { .array(values.map { .string($0) }) }
+        return [
+            "name": .string(id.name), "kind": .string(kind.rawValue),
+            "state": .string(state.rawValue), "detail": text(detail), "hint": text(hint),
+            "issuer": text(issuer), "client_id": text(clientID), "subject": text(subject),
+            "scope": text(scope), "missing_scopes": list(missingScopes),
+            "obtained_at": time(obtainedAt), "expires_at": time(expiresAt),
+            "next_refresh_at": time(nextRefreshAt), "renewable": .bool(isRenewable),
+            "refresh_token_expires_at": time(refreshTokenExpiresAt),
+            "ends_soon": .bool(endsSoon),
+            "last_refresh_at": time(lastRefreshAt), "failing_since": time(failingSince),
+            "last_error": text(lastError), "last_error_at": time(lastErrorAt),
+            "clock_difference": clockDifference.map { .number(JSONNumber($0)) } ?? .null,
+            "extras": list(extras), "refusals": .array(refusals.map(\.document)),
+        ]
+    }
+}

@@ -1,0 +1,119 @@
+// `proxy refresh`: renews a login now, for whoever does not want to wait for a request to do it. A
+// running proxy takes over what it brings within a second.
+
+import AuthCore
+import Configuration
+import Crossing
+import Vocabulary
+
+/// Refreshes what is due; everything with `--force`.
+struct RefreshCommand: Command {
+    static let help = CommandHelp(
+        name: "refresh", summary: "renew a login now",
+        examples: [
+            .init("proxy refresh", "where it is about to expire, or has expired"),
+            .init("proxy refresh github --force", "even though it is fresh"),
+        ],
+        synopsis: "[NAME] [--force] [--json]",
+        flags: [
+            .init("--force", "a fresh token too; one that another process has just got will do"),
+            .init("--json", "for programs; times are seconds since 1970"),
+        ] + SettingsArguments.help)
+
+    private let name: String?
+    private let isForced: Bool
+    private let isJSON: Bool
+    private let settings: SettingsArguments
+
+    init(_ arguments: inout ArgumentReader) throws(UsageError) {
+        isForced = try arguments.flag("--force")
+        isJSON = try arguments.flag("--json")
+        settings = try SettingsArguments(&arguments)
+        name = try arguments.operand()
+        try arguments.finish()
+    }
+
+    func run(in world: World) async throws(CommandFailure) -> ExitCode {
+        // A refresh that is under way is finished and saved before the first signal ends us.
+        let signals = SignalWatch.start()
+        let watch = Task {
+            for await _ in signals {
+                world.console.note("finishing the refresh; a second signal ends it at once")
+            }
+        }
+        defer { watch.cancel() }
+        let loaded = try world.settings(for: settings)
+        let chosen = try loaded.credential(named: name, for: "refresh") { $0.isRefreshable }
+        guard chosen.isRefreshable else {
+            throw CommandFailure(
+                .failure, "\"\(chosen.id)\" has nothing to refresh: its token is given to us")
+        }
+        let tools = try CredentialTools(loaded, for: settings, in: world)
+        defer { tools.stop() }
+        let desk = StatusDesk(in: tools.surroundings)
+        let before = await desk.status(of: chosen)
+        try await refresh(chosen, tools.surroundings, before)
+        report(before, await desk.status(of: chosen), in: world)
+        return SignalWatch.hasArrived ? .interrupted : .success
+    }
+
+    private func refresh(
+        _ chosen: CredentialSettings, _ surroundings: AuthCore.Surroundings,
+        _ before: CredentialStatus
+    ) async throws(CommandFailure) {
+        let keeper = CredentialKeeper(
+            chosen, discovery: DiscoveryDesk(in: surroundings), desk: nil, in: surroundings)
+        let refusal: Refusal?
+        do throws(Refusal) {
+            let found = try await keeper.credential(newerThan: .none)
+            let now = surroundings.time.wallTime()
+            let isDue = before.nextRefreshAt.map { $0 <= now } ?? false
+            // What was not usable before has been renewed already.
+            if before.state == .usable, isForced || isDue {
+                _ = try await keeper.credential(newerThan: found.generation)
+            }
+            refusal = nil
+        } catch {
+            refusal = error
+        }
+        await keeper.finish()
+        if let refusal { throw CommandFailure(refusal, chosen.id) }
+    }
+
+    private func report(
+        _ before: CredentialStatus, _ after: CredentialStatus, in world: World
+    ) {
+        let isRefreshed =
+            after.lastRefreshAt != before.lastRefreshAt
+            || after.obtainedAt != before.obtainedAt || after.expiresAt != before.expiresAt
+        if isJSON {
+            func time(_ value: WallTime?) -> JSONValue {
+                value.map { .number(JSONNumber($0.seconds)) } ?? .null
+            }
+            world.console.json([
+                "name": .string(after.id.name), "refreshed": .bool(isRefreshed),
+                "expired_before_at": time(before.expiresAt), "expires_at": time(after.expiresAt),
+            ])
+            return
+        }
+        let now = SystemTime().wallTime()
+        func left(_ status: CredentialStatus) -> String {
+            guard let expiresAt = status.expiresAt else { return "no known expiry" }
+            let left = expiresAt.seconds - now.seconds
+            return left > 0 ? "expires in \(durationText(seconds: left))" : "expired"
+        }
+        world.console.note(
+            isRefreshed
+                ? "refreshed \"\(after.id)\": \(left(after)) (before: \(left(before)))"
+                : "\"\(after.id)\" is fresh, \(left(after)); --force refreshes it all the same")
+    }
+}
+
+extension CredentialSettings {
+    fileprivate var isRefreshable: Bool {
+        switch kind {
+        case .oauth, .command: true
+        case .fixed: false
+        }
+    }
+}

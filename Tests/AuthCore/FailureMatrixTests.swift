@@ -1,0 +1,204 @@
+import Bytes
+import Crossing
+import Fetch
+import Support
+import Synchronization
+import Testing
+import TokenStore
+import Vocabulary
+
+@testable import AuthCore
+
+/// One way in which a provider fails, and how it gets well again.
+struct Trouble: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    /// Whether it only shows after a time limit.
+    var isSlow = false
+    let begin: @Sendable (FakeAuthorizationServer) -> Void
+
+    init(_ name: String, isSlow: Bool = false, _ fault: TokenFault) {
+        testDescription = name
+        self.isSlow = isSlow
+        begin = { $0.failAlways(fault) }
+    }
+
+    init(_ name: String, begin: @escaping @Sendable (FakeAuthorizationServer) -> Void) {
+        testDescription = name
+        self.begin = begin
+    }
+
+    /// Must show 3.
+    static let all = [
+        Trouble("refused connection") { $0.goDown() },
+        Trouble("reset", .reset),
+        Trouble("timeout", isSlow: true, .silence),
+        Trouble("408", .requestTimeout),
+        Trouble("429 with Retry-After", .tooManyRequests(retryAfter: 7)),
+        Trouble("500 with invalid_grant", .serverErrorSayingInvalidGrant),
+        Trouble("HTML", .htmlOK),
+        Trouble("empty 200", .emptyOK),
+        Trouble("truncated JSON", .truncatedJSON),
+        Trouble("an answer that ends early", .cutShort),
+        Trouble("null token", .nullToken),
+        Trouble("4 MB answer", .oversized),
+        Trouble("redirect") { $0.failAlways(.redirect(to: "\($0.origin)/elsewhere")) },
+        Trouble("slow drip", isSlow: true, .drip(.milliseconds(60))),
+    ]
+}
+
+/// Real requests with a time limit that can be made short.
+final class HastyFetcher: Fetching {
+    private let driver = CurlDriver()
+    private let inner: CurlFetcher
+    private let limit = Mutex<UInt64?>(nil)
+
+    init() { inner = CurlFetcher(driver: driver, proxy: .none) }
+    deinit { driver.stop() }
+
+    func hurry(_ milliseconds: UInt64?) { limit.withLock { $0 = milliseconds } }
+
+    func fetch(_ request: OutboundRequest) async throws(FetchError) -> InboundResponse {
+        var request = request
+        if let limit = limit.withLock({ $0 }) { request.timeoutMilliseconds = limit }
+        return try await inner.fetch(request)
+    }
+}
+
+/// A credential whose provider is a real server on loopback, and a clock that stands still.
+struct WireGround {
+    let server: FakeAuthorizationServer
+    let ground: Ground
+    let fetcher = HastyFetcher()
+    let surroundings: Surroundings
+
+    init() throws {
+        var policy = FakeAuthorizationServer.Policy()
+        // What a server does that knows how answers get lost; the strict one is C099's.
+        policy.reuseTolerance = .seconds(120)
+        server = try FakeAuthorizationServer(policy)
+        ground = try Ground()
+        var surroundings = ground.surroundings
+        surroundings.fetcher = fetcher
+        self.surroundings = surroundings
+    }
+
+    var settings: OAuthSettings {
+        OAuthSettings(
+            endpoints: .fixed(
+                authorization: "\(server.origin)/authorize", token: "\(server.origin)/token",
+                issuer: server.issuer), clientID: server.policy.clientID)
+    }
+
+    /// A login whose access token has expired.
+    func saveLogin() async throws {
+        let login = server.makeLogin()
+        try await ground.save(login.access, refresh: login.refresh, secondsLeft: -10)
+    }
+
+    func keeper() -> CredentialKeeper {
+        let source = OAuthSource(
+            github, settings, discovery: DiscoveryDesk(in: surroundings), in: surroundings)
+        return CredentialKeeper(github, source: source, desk: nil, in: surroundings)
+    }
+
+    func begin(_ trouble: Trouble) {
+        fetcher.hurry(trouble.isSlow ? 300 : nil)
+        trouble.begin(server)
+    }
+
+    func end() throws {
+        fetcher.hurry(nil)
+        server.failAlways(nil)
+        server.goDown()
+        try server.comeUp()
+    }
+
+    /// The record's bytes, and the names of everything beside it that is no note.
+    func disk() throws -> [String: [UInt8]] {
+        let state = ground.directory.path("state")
+        var found: [String: [UInt8]] = [:]
+        for name in Files.list(state) where !name.hasSuffix(".note") {
+            found[name] = try Files.read("\(state)/\(name)")?.bytes
+        }
+        return found
+    }
+}
+
+@Suite struct `Must show 3: failure matrix` {
+    @Test(arguments: Trouble.all)
+    func
+        `of a refresh: nothing on disk changes, and the next good answer recovers (C021, C094, C095)`(
+            trouble: Trouble
+        ) async throws
+    {
+        let wire = try WireGround()
+        try await wire.saveLogin()
+        let before = try wire.disk()
+        let keeper = wire.keeper()
+        wire.begin(trouble)
+        let refusal = try await #require(throws: Refusal.self) { try await keeper.text() }
+        #expect(refusal.isUnreachable, "\(refusal)")
+        if trouble.testDescription.hasPrefix("429") { #expect(refusal.retryAfterSeconds == 7) }
+        #expect(try wire.disk() == before)
+        #expect(wire.server.refreshRequests.count <= 2, "once more at most")
+        #expect(!wire.server.requests.contains { $0.path == "/elsewhere" })
+
+        try wire.end()
+        wire.ground.clock.advance(seconds: 31)
+        let token = try await keeper.text()
+        #expect(wire.server.accepts(accessToken: token))
+        let login = try #require(try await wire.ground.store.load(github))
+        #expect(login.access == token)
+        #expect(login.rejection == nil)
+        #expect(wire.server.reuses == 0)
+    }
+
+    @Test(arguments: Trouble.all)
+    func `of a code exchange: the earlier login stays, the code is sent once, the next login works`(
+        trouble: Trouble
+    ) async throws {
+        let wire = try WireGround()
+        try await wire.saveLogin()
+        let before = try wire.disk()
+        let desk = LoginDesk(
+            [CredentialSettings(id: github, kind: .oauth(wire.settings))], person: .absent,
+            discovery: DiscoveryDesk(in: wire.surroundings), in: wire.surroundings)
+
+        let failing = try await desk.begin(github, LoginOptions(.printURL))
+        try await blocking {
+            let callback = try consent(to: failing.page, of: wire.server)
+            wire.begin(trouble)
+            #expect(try failing.page.visit(callback).body.text.contains("failed"))
+        }
+        let failure = try await failing.failure()
+        guard case .token = failure else {
+            Issue.record("\(failure)")
+            return
+        }
+        await failing.close()
+        #expect(try wire.disk().filter { $0.key != "github.login.lock" } == before)
+        #expect(wire.server.codeRequests.count <= 1)
+        #expect(!wire.server.requests.contains { $0.path == "/elsewhere" })
+
+        try wire.end()
+        let session = try await desk.begin(github, LoginOptions(.printURL))
+        try await blocking {
+            let callback = try consent(to: session.page, of: wire.server)
+            #expect(try session.page.visit(callback).body.text.contains("Logged in"))
+        }
+        let login = try await session.result()
+        await session.close()
+        #expect(wire.server.accepts(accessToken: try #require(login.access)))
+        #expect(try await wire.ground.store.load(github)?.access == login.access)
+        #expect(wire.server.codeReuses == 0)
+    }
+
+    /// What the provider sends the browser back to.
+    private func consent(to page: LoginPage, of server: FakeAuthorizationServer) throws -> String {
+        let query = FormText(page.parameters.map { (name: $0.key, value: $0.value) })
+        let answer = try RawClient(to: server.port).exchange(
+            "GET", "/authorize?\(query.encoded)", fields: [("Connection", "close")])
+        let target = try #require(answer.value("Location"))
+        return "/" + target.components(separatedBy: "/").dropFirst(3).joined(separator: "/")
+    }
+}
