@@ -105,8 +105,8 @@ let rooms: [Target] = [
     room(
         "AuthCore",
         [
-            "Bytes", "Vocabulary", "Diagnostics", "OAuth", "TokenStore", "Fetch", "Crossing",
-            "LoopbackServer",
+            "Bytes", "Vocabulary", "Diagnostics", "HTTPWire", "OAuth", "TokenStore", "Fetch",
+            "Crossing", "LoopbackServer",
         ]),
     room("Demo", ["Bytes", "Vocabulary", "Crypto", "OAuth", "LoopbackServer"]),
 ]

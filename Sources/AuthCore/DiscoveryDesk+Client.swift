@@ -2,23 +2,148 @@
 // and by what they registered us as. A login goes by what is true now, everything after it by what
 // was true then, since tokens belong to one client at one server.
 
+import Bytes
+import OAuth
 package import TokenStore
 package import Vocabulary
 
 extension DiscoveryDesk {
     /// The settings of a new login: with an issuer or endpoints, a client's name, the scopes to ask
-    /// for.
+    /// for. Of the ways to a name the first that is open is taken (MCP authorization, "Client
+    /// Registration Approaches"): the configured one, a document's URL, a registration.
     package func client(
         _ settings: OAuthSettings, of id: CredentialID
     ) async throws(DiscoveryError) -> OAuthSettings {
-        settings
+        var settings = settings
+        // What a person wrote down may be anywhere.
+        let reach: OutboundRequest.Reach =
+            if case .discovered(let resource, nil) = settings.endpoints {
+                Self.reach(of: resource)
+            } else {
+                .anywhere
+            }
+        if case .discovered(let resource, let wanted) = settings.endpoints {
+            let server = try await server(of: resource, wanted: wanted, for: id, isLogin: true)
+            settings.take(server, of: resource)
+            if settings.scopes.isEmpty { settings.scopes = server.scopes }
+        }
+        guard settings.clientID.isEmpty, let registration = settings.registration else {
+            return settings
+        }
+        let metadata = try await metadata(of: settings, reach)
+        if let url = registration.documentURL, metadata?.readsClientDocuments ?? true {
+            settings.clientID = url
+            return settings
+        }
+        let endpoint = try registrationEndpoint(settings, registration, metadata, reach)
+        let subject = settings.registrationSubject
+        let (scopes, surroundings) = (settings.scopes, surroundings)
+        let client = try await registrations.client(subject) { () throws(DiscoveryError) in
+            guard
+                let method = RegistrationRequest.method(
+                    supported: metadata?.clientAuthenticationMethods)
+            else {
+                throw .registration(
+                    .unsupportedMethod(
+                        metadata?.clientAuthenticationMethods?.joined(separator: ", ") ?? ""))
+            }
+            return RegistrationRequest(
+                endpoint: endpoint, form: registration.form, clientName: registration.clientName,
+                redirectURIs: subject.redirectURIs, scopes: scopes, method: method,
+                initialAccessToken: try await registration.initialToken(in: surroundings),
+                reach: reach)
+        }
+        settings.take(client)
+        return settings
     }
 
     /// The settings of whatever is done with a login: a refresh, a revocation, a look at userinfo.
     package func client(
         _ settings: OAuthSettings, continuing login: Login
     ) async throws(DiscoveryError) -> OAuthSettings {
-        settings
+        var settings = settings
+        if case .discovered(let resource, let wanted) = settings.endpoints {
+            let known = await knownResource(resource)
+            guard login.belongs(to: settings), let issuer = login.issuer else {
+                throw .loginOutdated(code: "other_resource")
+            }
+            let named = known?.authorizationServers ?? []
+            guard
+                wanted != nil || named.isEmpty
+                    || named.contains(where: { $0.isIdentical(to: issuer) })
+            else { throw .loginOutdated(code: "issuer_changed") }
+            settings.take(
+                NamedServer(
+                    issuer: issuer, resource: known?.resource ?? resource, scopes: []),
+                of: resource)
+        }
+        guard settings.clientID.isEmpty, settings.registration != nil else { return settings }
+        if case .issuer(let issuer) = settings.endpoints, let theirs = login.issuer,
+            !issuer.isIdentical(to: theirs)
+        {
+            throw .loginOutdated(code: "issuer_changed")
+        }
+        settings.clientID = login.clientID
+        settings.clientAuthentication = OAuthSettings.ClientAuthentication.none
+        guard let client = try await registrations.known(settings.registrationSubject),
+            client.clientID.isIdentical(to: login.clientID)
+        else { return settings }
+        guard await registrations.isUsable(client) else {
+            throw .loginOutdated(code: "client_expired")
+        }
+        settings.take(client)
+        return settings
+    }
+
+    /// Whether a refusal means that the server has forgotten a client that it registered, as servers
+    /// do that keep them in memory. Then we forget it too, and the next login registers anew.
+    func hasForgotten(
+        _ failure: TokenFailure, _ settings: OAuthSettings, _ login: Login
+    ) async -> Bool {
+        guard settings.clientID.isEmpty, settings.registration != nil,
+            case .code("invalid_client") = failure.reason, failure.verdict == .misconfigured
+        else { return false }
+        var settings = settings
+        if case .discovered = settings.endpoints, let issuer = login.issuer {
+            settings.endpoints = .issuer(issuer)
+        }
+        await registrations.forget(settings.registrationSubject, login.clientID)
+        return true
+    }
+
+    // MARK: Registering
+
+    private func metadata(
+        of settings: OAuthSettings, _ reach: OutboundRequest.Reach
+    ) async throws(DiscoveryError) -> ServerMetadata? {
+        guard case .issuer(let issuer) = settings.endpoints else { return nil }
+        return try await metadata(of: issuer, reach: reach)
+    }
+
+    private func registrationEndpoint(
+        _ settings: OAuthSettings, _ registration: RegistrationSettings,
+        _ metadata: ServerMetadata?, _ reach: OutboundRequest.Reach
+    ) throws(DiscoveryError) -> String {
+        if let endpoint = registration.endpoint { return endpoint }
+        let server = settings.registrationSubject.server
+        if registration.form == .mastodon, let url = try? WebURL(server) {
+            return "\(url.origin)/api/v1/apps"
+        }
+        guard let metadata, metadata.has(.registration) else {
+            throw .noClient(server: server, hasDocument: registration.documentURL != nil)
+        }
+        let endpoint: String
+        do throws(MetadataError) {
+            endpoint = try metadata.url(of: .registration)
+        } catch {
+            throw .metadata(MetadataProblem(error))
+        }
+        if reach == .publicOnly, let url = try? WebURL(endpoint),
+            !PublicAddress.mayBePublic(url.origin.host)
+        {
+            throw .notPublic(url: endpoint)
+        }
+        return endpoint
     }
 
     /// The same for a login desk.
@@ -43,5 +168,86 @@ extension TokenEndpoint {
             throw .endpoint(error)
         }
         return copy
+    }
+}
+
+extension Login {
+    /// Whether its tokens are for the API that the configuration names: those of one API are never
+    /// shown to another that discovery was told to ask.
+    func belongs(to settings: OAuthSettings) -> Bool {
+        guard case .discovered(let upstream, let wanted) = settings.endpoints else { return true }
+        guard let resource, resource.isIdentical(to: upstream) else { return false }
+        return wanted == nil || wanted == issuer
+    }
+}
+
+extension RegistrationSettings {
+    fileprivate func initialToken(
+        in surroundings: Surroundings
+    ) async throws(DiscoveryError) -> SecretBytes? {
+        do throws(SecretError) {
+            return try await initialAccessToken?.read(in: surroundings)
+        } catch {
+            throw .initialAccessToken(error)
+        }
+    }
+}
+
+extension OAuthSettings {
+    /// - Parameter upstream: whose document named the server.
+    fileprivate mutating func take(_ server: NamedServer, of upstream: String) {
+        endpoints = .issuer(server.issuer)
+        discoveredFor = upstream
+        authorization.requiresPKCEMetadata = true
+        if authorization.resources.isEmpty { authorization.resources = [server.resource] }
+    }
+
+    fileprivate mutating func take(_ client: RegisteredClient) {
+        clientID = client.clientID
+        clientAuthentication = client.method
+        clientSecret = client.method == .none ? nil : client.secret.map { .known($0) }
+        guard callbackPort == nil else { return }
+        // Our order: with its port first.
+        let ports = client.redirectURIs.compactMap { uri in
+            (try? WebURL(uri)).flatMap { $0.hasPort ? $0.origin.port : nil }
+        }
+        callbackPort = ports.first
+        callbackPortIsPreferred = ports.count < client.redirectURIs.count
+    }
+
+    /// What a registration of a client that has no name yet is for. It asks for two callbacks where the configuration
+    /// pins no port: one without, which lets every port through (RFC 8252 section 7.3), and one with
+    /// a port that stays the same, for servers that compare every byte.
+    fileprivate var registrationSubject: RegistrationBook.Subject {
+        let server =
+            switch endpoints {
+            case .issuer(let issuer): issuer
+            case .fixed(let authorization, let token, let issuer):
+                issuer ?? (try? WebURL(authorization ?? token))?.origin.description ?? token
+            case .discovered(let resource, let issuer): issuer ?? resource
+            }
+        let base = "http://\(callbackHost)"
+        if let callbackPort {
+            let uri = "\(base):\(callbackPort)\(callbackPath)"
+            return RegistrationBook.Subject(server: server, callback: uri, redirectURIs: [uri])
+        }
+        let uri = base + callbackPath
+        return RegistrationBook.Subject(
+            server: server, callback: uri,
+            redirectURIs: ["\(base):\(Self.port(for: server))\(callbackPath)", uri])
+    }
+
+    /// The same for one server each time, and below those that the kernel gives away (ip(7),
+    /// ip_local_port_range).
+    private static func port(for server: String) -> UInt16 {
+        let hash = server.utf8.reduce(UInt32(0x811C_9DC5)) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
+        return 20_000 + UInt16(hash % 10_000)
+    }
+}
+
+extension WebURL {
+    /// Whether a loopback callback's port is written out.
+    fileprivate var hasPort: Bool {
+        textBeforePath.dropFirst("http://".count).contains(":")
     }
 }

@@ -66,7 +66,7 @@ actor LoginAttempt {
     ) async throws(LoginFailure) -> LoginAttempt {
         let endpoints: Endpoints
         do throws(DiscoveryError) {
-            endpoints = try await discovery.endpoints(for: settings.endpoints)
+            endpoints = try await discovery.endpoints(of: settings)
         } catch {
             throw .discovery(error)
         }
@@ -175,6 +175,12 @@ actor LoginAttempt {
             return try CallbackListener(
                 port: settings.callbackPort, path: settings.callbackPath, onTLS: onTLS)
         } catch {
+            if settings.callbackPortIsPreferred {
+                var settings = settings
+                settings.callbackPort = nil
+                settings.callbackPortIsPreferred = false
+                return try listen(settings, terms, onTLS: onTLS)
+            }
             guard terms.needsListener else { return nil }
             switch error {
             case .portInUse(let port): throw .portInUse(port)
@@ -302,6 +308,7 @@ actor LoginAttempt {
                 response, clientID: settings.clientID, issuer: request.issuer,
                 requestedScopes: request.scopes, at: now,
                 fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
+            login.resource = settings.discoveredFor
             if let proofs = endpoint.proofs {
                 login.dpopKey = proofs.key.stored
                 login.dpopNonces = await proofs.document

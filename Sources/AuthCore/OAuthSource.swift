@@ -12,6 +12,7 @@ actor OAuthSource: CredentialSource {
     private let id: CredentialID
     private let settings: OAuthSettings
     private let endpoint: TokenEndpoint
+    private let discovery: DiscoveryDesk
     private let surroundings: Surroundings
     /// What requests for `login` are proven with (RFC 9449).
     private var proofs: ProofSession?
@@ -51,6 +52,7 @@ actor OAuthSource: CredentialSource {
     ) {
         self.id = id
         self.settings = settings
+        self.discovery = discovery
         clock = ClockWatch(surroundings.fetcher, surroundings.time)
         var watched = surroundings
         watched.fetcher = clock
@@ -81,7 +83,7 @@ actor OAuthSource: CredentialSource {
         let stamp = await store.stamp(id)
         guard !hasLooked || stamp != self.stamp else { return .unchanged }
         do throws(StoreError) {
-            let found = try await store.load(id)
+            let found = try await store.load(id).flatMap { ours($0) }
             hasLooked = true
             self.stamp = stamp
             return adopt(found) ? .changed(supply) : .unchanged
@@ -109,6 +111,9 @@ actor OAuthSource: CredentialSource {
         if case .damaged = error { return .loginNeeded(code: "no_login") }
         return .unavailable(reason: error.reason)
     }
+
+    /// A login that was got for another API is as good as none here.
+    private func ours(_ login: Login) -> Login? { login.belongs(to: settings) ? login : nil }
 
     /// Takes over what the disk holds, unless it is what was seen there before.
     private func adopt(_ found: Login?) -> Bool {
@@ -229,7 +234,7 @@ actor OAuthSource: CredentialSource {
     private func lookAgain(_ held: HeldLogin) async throws(Lack) {
         let stamp = await store.stamp(id)
         do throws(StoreError) {
-            _ = adopt(try await held.load())
+            _ = adopt(try await held.load().flatMap { ours($0) })
             hasLooked = true
             self.stamp = stamp
         } catch {
@@ -330,6 +335,9 @@ actor OAuthSource: CredentialSource {
         case .endpoint(let error): throw error.lack
         case .clientSecret(let error): throw .misconfigured(reason: error.message)
         case .token(let failure):
+            if let login, await discovery.hasForgotten(failure, settings, login) {
+                return try await reject(code: failure.code, under: held)
+            }
             if failure.verdict != .unfamiliar { unfamiliarCount = 0 }
             let reason = failure.description
             switch failure.verdict {

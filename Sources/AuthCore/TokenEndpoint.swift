@@ -63,7 +63,7 @@ struct TokenEndpoint: Sendable {
     ) async throws(ExchangeError) -> TokenResponse {
         let endpoints: Endpoints
         do throws(DiscoveryError) {
-            endpoints = try await discovery.endpoints(for: settings.endpoints).used(by: settings)
+            endpoints = try await discovery.endpoints(of: settings)
         } catch {
             throw .endpoint(error)
         }

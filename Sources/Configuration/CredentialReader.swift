@@ -137,6 +137,7 @@ struct CredentialReader {
         "redirect_url": "write redirect_uri",
         "token_endpoint_auth_method": "write client_authentication",
         "auth_url": "write authorization_endpoint", "token_url": "write token_endpoint",
+        "resource_metadata": "write discover: true",
         "bearer": "write token: { file: path }", "api_key": "write token: { file: path }",
         "password": "write token: { file: path }",
     ]
@@ -144,7 +145,6 @@ struct CredentialReader {
     /// Keys that the documentation of the whole product names.
     private static let later = [
         "provider": "write the provider's issuer, or its endpoints, instead",
-        "discover": "write the issuer",
         "inject": "the access token is what is sent; leave the key out",
     ]
 }

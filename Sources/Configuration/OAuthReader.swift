@@ -13,17 +13,24 @@ struct OAuthReader {
             "issuer", "authorization_endpoint", "token_endpoint", "client_id", "scopes",
             "redirect_uri", "login", "login_wait", "refresh_before", "keep_alive",
             "assumed_lifetime", "dpop", "device_authorization_endpoint",
-        ] + GrantReader.keys + ClientReader.keys + AdditionsReader.keys + AuthorizationReader.keys
+        ] + DiscoveryReader.keys + GrantReader.keys + ClientReader.keys + AdditionsReader.keys
+        + AuthorizationReader.keys
 
     func settings() -> OAuthSettings? {
         let grants = GrantReader(mapping: mapping, problems: problems, paths: paths)
         let grant = grants.kind()
-        let endpoints = endpoints(for: grant)
+        let discovery = DiscoveryReader(mapping: mapping, problems: problems, paths: paths)
+        let resource = discovery.resource()
+        let endpoints = endpoints(for: grant, discovering: resource)
+        let registration = discovery.registration(
+            isDiscovered: resource != nil, endpoint: checkedEndpoint)
         let client = mapping.name("client_id")
-        if client == nil, grant.needsClient || mapping.has("client_id") {
+        if client == nil, registration == nil, grant.needsClient || mapping.has("client_id") {
             if !mapping.has("client_id") {
                 mapping.missing(
-                    "client_id", hint: "it is the name that the provider gave this client")
+                    "client_id",
+                    hint: "it is the name that the provider gave this client; where clients may "
+                        + "register themselves write registration: dynamic")
             }
             return nil
         }
@@ -32,6 +39,7 @@ struct OAuthReader {
             endpoints: endpoints ?? .issuer(""), clientID: client?.value ?? "")
         let device = "device_authorization_endpoint"
         settings.endpointsByHand[device] = mapping.name(device).flatMap(checkedEndpoint)
+        settings.registration = registration
         ClientReader(mapping: mapping, problems: problems, paths: paths).read(into: &settings)
         grants.read(grant, into: &settings)
         settings.scopes = scopes()
@@ -70,8 +78,11 @@ struct OAuthReader {
 
     // MARK: Endpoints
 
-    private func endpoints(for grant: GrantReader.Kind) -> OAuthSettings.Endpoints? {
+    private func endpoints(
+        for grant: GrantReader.Kind, discovering resource: String?
+    ) -> OAuthSettings.Endpoints? {
         let issuer = mapping.name("issuer").flatMap(checkedIssuer)
+        if let resource { return .discovered(resource: resource, issuer: issuer) }
         let needed =
             switch grant {
             case .authorizationCode: ["authorization_endpoint", "token_endpoint"]
@@ -86,7 +97,11 @@ struct OAuthReader {
                 return .fixed(
                     authorization: nil, token: GrantReader.serviceAccountEndpoint, issuer: nil)
             }
-            mapping.missing("issuer", hint: "or give " + needed.joined(separator: " and "))
+            mapping.missing(
+                "issuer",
+                hint: "or give " + needed.joined(separator: " and ")
+                    + (grant == .authorizationCode
+                        ? "; where the API says it write discover: true" : ""))
             return nil
         }
         for key in needed where !mapping.has(key) {

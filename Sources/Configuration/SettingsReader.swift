@@ -54,6 +54,8 @@ struct SettingsReader {
         let routes = routes(mapping, &credentials)
         access.allowedHosts += routes.compactMap { $0.spec.host.flatMap { HostAndPort($0) } }
 
+        credentials = SettingsChecks(problems: problems, credentials: credentials)
+            .discovered(routes)
         let checks = SettingsChecks(problems: problems, credentials: credentials)
         checks.checkListeners(listen, hasSecret: mapping.has("local_secret"))
         checks.checkExchanges()

@@ -18,6 +18,10 @@ final class EasyHandle {
     /// Set right before the first byte of the request proper may be written; before that nothing
     /// but the connection's making can have failed.
     private(set) var hasBegun = false
+    /// Whether connections to private addresses are refused.
+    var isPublicOnly = false
+    /// Set where that was done.
+    fileprivate(set) var hasRefusedAddress = false
     private let message: UnsafeMutablePointer<CChar>
     private var fields: UnsafeMutablePointer<curl_slist>?
     /// libcurl reads it during the transfer.
@@ -40,6 +44,8 @@ final class EasyHandle {
         // A name that moves is found again this soon, in seconds.
         set(CURLOPT_DNS_CACHE_TIMEOUT, 30)
         CCurl_set_open_socket(pointer, openSocket)
+        CCurl_set_pointer(
+            pointer, CURLOPT_OPENSOCKETDATA, Unmanaged.passUnretained(self).toOpaque())
         CCurl_set_before_request(pointer) { context, _, _, _, _ in
             // SAFETY: the handle outlives its transfer; both are the driver's.
             Unmanaged<EasyHandle>.fromOpaque(context!).takeUnretainedValue().hasBegun = true
@@ -151,7 +157,13 @@ private func openSocket(
     _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype,
     _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
-    guard let address else { return -1 }
+    guard let address, let context else { return -1 }
+    // SAFETY: the handle outlives its transfer; both are the driver's.
+    let handle = Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+    if handle.isPublicOnly, !isPublic(address) {
+        handle.hasRefusedAddress = true
+        return -1
+    }
     #if canImport(Glibc)
         return socket(
             address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
@@ -162,4 +174,21 @@ private func openSocket(
         if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         return descriptor
     #endif
+}
+
+/// Whether libcurl is about to connect to a public address.
+private func isPublic(_ peer: UnsafeMutablePointer<curl_sockaddr>) -> Bool {
+    // Behind the fields of `curl_sockaddr` the address goes on for as long as its family is
+    // (CURLOPT_OPENSOCKETFUNCTION(3)): never to be copied as a `sockaddr`.
+    let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0
+    let address = UnsafeRawPointer(peer).advanced(by: offset)
+    switch peer.pointee.family {
+    case AF_INET:
+        let host = address.loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr
+        return PublicAddress.isPublic(UInt32(bigEndian: host))
+    case AF_INET6:
+        let host = address.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+        return PublicAddress.isPublic(withUnsafeBytes(of: host) { Array($0) })
+    default: return false
+    }
 }

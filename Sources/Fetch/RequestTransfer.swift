@@ -51,6 +51,8 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
             hop = proxy.hop(for: address.origin)
             handle.set(address)
             handle.set(hop)
+            // A proxy's address is its owner's choice, and where it leads is not for us to see.
+            handle.isPublicOnly = request.reach == .publicOnly && hop == nil
             try setFields(of: handle)
             setMethod(of: handle)
             setLimits(of: handle)
@@ -80,6 +82,10 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
         if let verdict { return .failure(verdict) }
         guard code == CURLE_OK else {
             let host = address?.origin.host ?? ""
+            // Unless another address of the name was connected to.
+            if handle.hasRefusedAddress, code == CURLE_COULDNT_CONNECT {
+                return .failure(.notPublic(host: host))
+            }
             return .failure(TransferFailure(handle, code, host: host, hop: hop).fetchError)
         }
         guard head.isWhole else { return .failure(.notHTTP) }

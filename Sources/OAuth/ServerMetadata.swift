@@ -47,6 +47,10 @@ package struct ServerMetadata: Sendable {
         case keys = "jwks_uri"
     }
 
+    /// No URL in a document is longer.
+    package static let urlBytesMax = 2048
+
+    /// As in the document: what `iss` is compared with.
     package let issuer: String
     /// The whole document, for keeping and for members that have no name here.
     package let document: JSONObject
@@ -72,9 +76,11 @@ package struct ServerMetadata: Sendable {
         OutboundRequest(.get, url, fields: [.init("Accept", "application/json")])
     }
 
-    /// - Parameter issuer: the configured one; the document must name the same.
+    /// - Parameters:
+    ///   - issuer: the configured one; the document must name the same.
+    ///   - mayBeTemplate: the document may have "{tenantid}" in place of one part of it.
     package static func read(
-        _ response: InboundResponse, issuer: String
+        _ response: InboundResponse, issuer: String, mayBeTemplate: Bool = false
     ) throws(MetadataError) -> ServerMetadata {
         switch response.status {
         case 200: break
@@ -84,7 +90,8 @@ package struct ServerMetadata: Sendable {
         do {
             let value = try JSONReader.read(response.body, strings: .plain)
             if let document = value.asObject {
-                return try ServerMetadata(document: document, issuer: issuer)
+                return try ServerMetadata(
+                    document: document, issuer: issuer, mayBeTemplate: mayBeTemplate)
             }
         } catch let error as MetadataError {
             throw error
@@ -93,13 +100,18 @@ package struct ServerMetadata: Sendable {
     }
 
     /// For a document that was kept; the same comparison.
-    package init(document: JSONObject, issuer: String) throws(MetadataError) {
+    package init(
+        document: JSONObject, issuer: String, mayBeTemplate: Bool = false
+    ) throws(MetadataError) {
         _ = try ServerMetadata.checkedIssuer(issuer)
         guard let received = document["issuer"]?.asString else { throw .unreadable }
-        guard received.isIdentical(to: issuer) else {
+        guard
+            received.isIdentical(to: issuer)
+                || mayBeTemplate && IssuerDifference.isTemplate(received, of: issuer)
+        else {
             throw .issuerMismatch(expected: issuer, received: DisplayText.clean(received))
         }
-        self.issuer = issuer
+        self.issuer = received
         self.document = document
     }
 
@@ -116,7 +128,9 @@ package struct ServerMetadata: Sendable {
         guard let text = (mutualTLS ? alias : nil) ?? document[name]?.asString else {
             throw .missingEndpoint(name: name)
         }
-        guard let url = try? WebURL(text), url.fragment == nil else {
+        guard text.utf8.count <= ServerMetadata.urlBytesMax, let url = try? WebURL(text),
+            url.fragment == nil
+        else {
             throw .invalidEndpoint(name: name, url: DisplayText.clean(text))
         }
         let issuerIsLocal = (try? WebURL(issuer))?.origin.scheme == .http
@@ -144,6 +158,12 @@ package struct ServerMetadata: Sendable {
         document["require_pushed_authorization_requests"]?.asBool ?? false
     }
 
+    /// Whether a client's name may be the URL of a document about it (OAuth Client ID Metadata
+    /// Document section 5).
+    package var readsClientDocuments: Bool {
+        document["client_id_metadata_document_supported"]?.asBool ?? false
+    }
+
     /// RFC 9207 section 3.
     package var promisesIssuer: Bool {
         document["authorization_response_iss_parameter_supported"]?.asBool ?? false
@@ -154,7 +174,9 @@ package struct ServerMetadata: Sendable {
     }
 
     private static func checkedIssuer(_ issuer: String) throws(MetadataError) -> WebURL {
-        guard let url = try? WebURL(issuer), url.fragment == nil else {
+        guard issuer.utf8.count <= urlBytesMax, let url = try? WebURL(issuer),
+            url.fragment == nil
+        else {
             throw .invalidIssuer(DisplayText.clean(issuer))
         }
         guard url.isSecure else { throw .insecureIssuer(issuer) }

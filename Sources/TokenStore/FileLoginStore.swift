@@ -14,7 +14,7 @@ package struct FileLoginStore: Sendable {
     let calls: FileCalls
     let disk = Disk()
     let vault: Vault
-    private let time: any TimeSource
+    let time: any TimeSource
 
     /// Touches nothing yet; the directory is made by the first write, and keys are read when they are
     /// first needed.

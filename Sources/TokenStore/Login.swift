@@ -25,6 +25,8 @@ package struct Login: Sendable {
     /// Counted by the store, one more with each save.
     package internal(set) var generation: Generation
     package var issuer: String?
+    /// The upstream that it was got for, where that upstream's documents led to the issuer.
+    package var resource: String?
     package var clientID: String
     package var accessToken: SecretBytes?
     package var tokenType: String
@@ -59,6 +61,7 @@ package struct Login: Sendable {
     package init(clientID: String, obtainedAt: WallTime) {
         generation = .none
         issuer = nil
+        resource = nil
         self.clientID = clientID
         accessToken = nil
         tokenType = "Bearer"
@@ -86,7 +89,7 @@ extension Login {
     static let bytesMax = 1 << 20
 
     private enum Member: String, CaseIterable {
-        case version, generation, issuer, scope, rejected, purpose, extras
+        case version, generation, issuer, resource, scope, rejected, purpose, extras
         case clientID = "client_id"
         case accessToken = "access_token"
         case tokenType = "token_type"
@@ -147,6 +150,7 @@ extension Login {
         generation = Generation(
             try need(.generation, as: { integer($0).flatMap { UInt64(exactly: $0) } }))
         issuer = try take(.issuer, as: text)
+        resource = try take(.resource, as: text)
         clientID = try need(.clientID, as: text)
         accessToken = try take(.accessToken, as: secret)
         tokenType = try take(.tokenType, as: text) ?? "Bearer"
@@ -178,6 +182,7 @@ extension Login {
         put(.version, .number(JSONNumber(Self.version)))
         put(.generation, .number(JSONNumber(Int64(clamping: generation.count))))
         put(.issuer, issuer.map { .string($0) })
+        put(.resource, resource.map { .string($0) })
         put(.clientID, .string(clientID))
         put(.accessToken, accessToken.map { .secret($0) })
         put(.tokenType, .string(tokenType))

@@ -101,6 +101,8 @@ package struct OAuthSettings: Sendable {
     /// Empty where `registration` has to find it: `DiscoveryDesk.client` gives settings that have one.
     package var clientID: String
     package var registration: RegistrationSettings?
+    /// The upstream whose document named the issuer, where one did.
+    package var discoveredFor: String?
     package var clientSecret: SecretSource?
     /// Signs assertions; PEM.
     package var privateKey: SecretSource?
@@ -119,6 +121,8 @@ package struct OAuthSettings: Sendable {
     package var quirks: ProviderQuirks
     /// The loopback callback: a pinned port, or nil for a free one.
     package var callbackPort: UInt16?
+    /// Another port will do where that one is taken.
+    package var callbackPortIsPreferred: Bool
     package var callbackPath: String
     /// "127.0.0.1" or "localhost", as registered with the provider.
     package var callbackHost: String
@@ -144,6 +148,7 @@ package struct OAuthSettings: Sendable {
         grant = .authorizationCode
         self.clientID = clientID
         registration = nil
+        discoveredFor = nil
         clientSecret = nil
         privateKey = nil
         keyID = nil
@@ -156,6 +161,7 @@ package struct OAuthSettings: Sendable {
         additions = [:]
         quirks = []
         callbackPort = nil
+        callbackPortIsPreferred = false
         callbackPath = "/callback"
         callbackHost = "127.0.0.1"
         afterLogout = nil

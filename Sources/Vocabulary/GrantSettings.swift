@@ -130,7 +130,7 @@ package struct ProviderQuirks: OptionSet, Hashable, Sendable {
     package static let githubErrors = ProviderQuirks(rawValue: 1 << 0)
     /// A refresh token comes only with fresh consent, which is asked for where none is stored.
     package static let consentWithoutRefreshToken = ProviderQuirks(rawValue: 1 << 1)
-    /// The metadata's issuer holds `{tenantid}`.
+    /// The metadata's issuer has `{tenantid}` for the tenant, which ID tokens name by `tid`.
     package static let issuerTemplate = ProviderQuirks(rawValue: 1 << 2)
     /// The atproto profile: `sub` is a DID whose server must be the issuer.
     package static let atproto = ProviderQuirks(rawValue: 1 << 3)

@@ -10,6 +10,14 @@ package struct OutboundRequest: Sendable {
         case post = "POST"
     }
 
+    /// Where a connection may lead.
+    package enum Reach: Sendable {
+        case anywhere
+        /// Only to addresses of the public Internet, whatever a name says (see `PublicAddress`). A
+        /// forward proxy keeps its own rules.
+        case publicOnly
+    }
+
     package struct Field: Sendable {
         package let name: String
         package let value: SecretBytes
@@ -34,6 +42,7 @@ package struct OutboundRequest: Sendable {
     /// From the first byte of the connection to the last of the answer.
     package var timeoutMilliseconds: UInt64
     package var responseBytesMax: Int
+    package var reach = Reach.anywhere
 
     package init(
         _ method: Method, _ url: String, fields: [Field] = [], body: SecretBytes? = nil,
@@ -74,6 +83,8 @@ package enum FetchError: Error, Hashable, Sendable {
     case invalidURL
     case nameNotResolved(host: String)
     case connectionRefused(host: String)
+    /// The host leads into a private network, and the request may not.
+    case notPublic(host: String)
     case tlsFailed(host: String, reason: String)
     case forwardProxyFailed(reason: String)
     /// `mayHaveArrived` is false only where no byte of the request can have been read.
@@ -89,7 +100,8 @@ extension FetchError {
     /// Whether the server can have acted on the request.
     package var mayHaveArrived: Bool {
         switch self {
-        case .invalidURL, .nameNotResolved, .connectionRefused, .tlsFailed, .forwardProxyFailed:
+        case .invalidURL, .nameNotResolved, .connectionRefused, .notPublic, .tlsFailed,
+            .forwardProxyFailed:
             false
         case .timedOut(let mayHaveArrived), .brokenOff(let mayHaveArrived): mayHaveArrived
         case .responseTooLarge, .notHTTP, .cancelled, .other: true

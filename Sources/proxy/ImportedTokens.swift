@@ -52,8 +52,9 @@ struct ImportedTokens {
         switch settings.endpoints {
         case .issuer(let issuer): login.issuer = issuer
         case .fixed(_, _, let issuer): login.issuer = issuer
-        case .discovered(_, let issuer?): login.issuer = issuer
-        case .discovered(_, nil): login.issuer = try needed("issuer")
+        case .discovered(let resource, let issuer):
+            login.resource = resource
+            if let issuer { login.issuer = issuer } else { login.issuer = try needed("issuer") }
         }
         login.accessToken = try token("access_token")
         login.refreshToken = try token("refresh_token")

@@ -224,6 +224,7 @@ extension FetchError {
         case .invalidURL: "the URL cannot be used"
         case .nameNotResolved(let host): "the name \"\(host)\" cannot be resolved"
         case .connectionRefused(let host): "\"\(host)\" refuses the connection"
+        case .notPublic(let host): "\"\(host)\" leads into a private network"
         case .tlsFailed(let host, let reason): "TLS with \"\(host)\" failed: \(reason)"
         case .forwardProxyFailed(let reason): "the forward proxy failed: \(reason)"
         case .timedOut: "no answer in time"

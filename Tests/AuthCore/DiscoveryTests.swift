@@ -1,5 +1,6 @@
 import Bytes
 import Crossing
+import Glibc
 import Support
 import Testing
 import TokenStore
@@ -73,6 +74,7 @@ import Vocabulary
         }
         #expect(error.message.contains("\"https://login.example.com/tenant\""))
         #expect(error.message.contains("\"https://login.example.com/tenant/\""))
+        #expect(error.hint == "add the slash at the end: issuer: https://login.example.com/tenant/")
         guard case .misconfigured = error.lack else {
             Issue.record("\(error.lack)")
             return
@@ -113,6 +115,79 @@ import Vocabulary
         ground.fetcher.answer { _, _ in .failure(.connectionRefused(host: "x")) }
         ground.clock.advance(seconds: 90_000)
         #expect(try await endpoints(ground).token == "https://login.example.com/t")
+    }
+
+    @Test func `bothers a provider that is down once a minute, and marks what is old (F07)`()
+        async throws
+    {
+        let ground = try ground { url in
+            url == Self.urls[0] ? .json(200, Self.document) : .page(404)
+        }
+        let desk = DiscoveryDesk(in: ground.surroundings)
+        _ = try await desk.endpoints(for: .issuer(Self.issuer))
+        ground.fetcher.answer { _, _ in .failure(.timedOut(mayHaveArrived: false)) }
+        ground.clock.advance(seconds: 90_000)
+        let asked = ground.fetcher.count
+        for _ in 0..<5 { _ = try await desk.endpoints(for: .issuer(Self.issuer)) }
+        #expect(ground.fetcher.count == asked + 1)
+        let since = ground.now
+        ground.clock.advance(seconds: 61)
+        _ = try await desk.endpoints(for: .issuer(Self.issuer))
+        #expect(ground.fetcher.count == asked + 2)
+        let kept = await DocumentShelf.kept(.server, Self.issuer, in: ground.store)
+        #expect(kept?.failingSince == since)
+        // It comes back: one request, and no mark any more.
+        ground.fetcher.answer { _, _ in .json(200, Self.document) }
+        ground.clock.advance(seconds: 61)
+        _ = try await desk.endpoints(for: .issuer(Self.issuer))
+        _ = try await desk.endpoints(for: .issuer(Self.issuer))
+        #expect(ground.fetcher.count == asked + 3)
+        let fresh = await DocumentShelf.kept(.server, Self.issuer, in: ground.store)
+        #expect(fresh?.failingSince == nil)
+    }
+
+    @Test func `keeps documents to ourselves, under a version`() async throws {
+        let ground = try ground { url in
+            url == Self.urls[0] ? .json(200, Self.document) : .page(404)
+        }
+        _ = try await endpoints(ground)
+        let note = try #require(
+            Files.list(ground.directory.path("state")).first { $0.hasPrefix("metadata-") })
+        let path = ground.directory.path("state/" + note)
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        let text = try #require(try Files.read(path)).text
+        #expect(text.contains("\"version\": 1"))
+        // What a later release wrote is not read.
+        try Files.write(
+            Octets(
+                text.components(separatedBy: "\"version\": 1").joined(separator: "\"version\": 2")),
+            to: path)
+        _ = try await endpoints(ground)
+        #expect(ground.fetcher.count == 2)
+    }
+
+    @Test func `takes an Entra template with that quirk only (F05)`() async throws {
+        let issuer = "https://login.microsoftonline.com/common/v2.0"
+        let template = "https://login.microsoftonline.com/{tenantid}/v2.0"
+        let ground = try ground { _ in
+            .json(
+                200,
+                #"""
+                {"issuer":"\#(template)",
+                "token_endpoint":"https://login.microsoftonline.com/common/oauth2/v2.0/token"}
+                """#)
+        }
+        var settings = OAuthSettings(endpoints: .issuer(issuer), clientID: "c")
+        settings.quirks = .issuerTemplate
+        let desk = DiscoveryDesk(in: ground.surroundings)
+        #expect(try await desk.endpoints(of: settings).issuer == template)
+        settings.quirks = []
+        let error = try await #require(throws: DiscoveryError.self) {
+            try await DiscoveryDesk(in: ground.surroundings).endpoints(of: settings)
+        }
+        #expect(error.hint?.contains("TENANT-ID") ?? false)
     }
 
     @Test func `does not believe a kept document of another issuer`() async throws {

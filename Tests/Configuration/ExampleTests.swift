@@ -20,7 +20,7 @@ import Vocabulary
 
     @Test(arguments: [
         "short.yaml", "short.json", "several.yaml", "sidecar.yaml", "helper.yaml", "agent.yaml",
-        "reference.yaml",
+        "reference.yaml", "mcp.yaml",
     ])
     func `are valid`(_ name: String) throws {
         #expect(throws: Never.self) { try load(name) }
@@ -36,7 +36,7 @@ import Vocabulary
             }
             if name.hasSuffix(".yaml") || name.hasSuffix(".json") { count += 1 }
         }
-        #expect(count == 7)
+        #expect(count == 8)
     }
 
     @Test func `agree in YAML and JSON`() throws {
