@@ -24,11 +24,19 @@ package struct Credential: Sendable {
             })
     }
 
-    /// `Authorization: Bearer …` with its CR LF.
+    /// `Authorization: Bearer …` with its CR LF; for a query parameter `name=value` without.
     package func line(_ injection: Injection) -> SecretBytes {
-        token.withBytes { token in
-            let parts = [Array("\(injection.field): \(injection.prefix)".utf8), [0x0D, 0x0A]]
-            return SecretBytes(count: parts[0].count + token.count + 2) { target in
+        let token: SecretBytes
+        var parts = [Array("\(injection.field): \(injection.prefix)".utf8), [0x0D, 0x0A]]
+        switch injection.form {
+        case .token: token = self.token
+        case .basic(let user): token = CredentialForm.basic(user: user, secret: self.token)
+        case .query(let name):
+            token = CredentialForm.percentEncoded(self.token)
+            parts = [Array("\(name)=".utf8), []]
+        }
+        return token.withBytes { token in
+            SecretBytes(count: parts[0].count + token.count + parts[1].count) { target in
                 target.copyBytes(from: parts[0])
                 UnsafeMutableRawBufferPointer(rebasing: target[parts[0].count...])
                     .copyBytes(from: token)

@@ -8,7 +8,7 @@ struct CredentialReader {
     let paths: PathResolver
 
     /// Keys of every credential.
-    static let commonKeys = ["header", "prefix", "export"]
+    static let commonKeys = ["header", "prefix", "inject", "export"]
     static let tokenKeys = ["token"]
     static let commandKeys = ["command", "ttl"]
     static let keys = tokenKeys + commandKeys + OAuthReader.keys + commonKeys
@@ -108,6 +108,16 @@ struct CredentialReader {
     /// In Authorization and its like a bearer token has its scheme, elsewhere it stands alone.
     private func injection(_ mapping: MappingReader) -> Injection {
         var injection = Injection()
+        if let form = form(mapping) {
+            injection.form = form
+            if case .basic = form { injection.prefix = "Basic " }
+            for key in ["header", "prefix"] where mapping.has(key) {
+                problems.add(
+                    mapping.place(of: key), "\(quoted(key)) does not go with \"inject\"",
+                    hint: "one of them says how the credential is sent")
+            }
+            return injection
+        }
         if let header = mapping.name("header") {
             injection.field = header.value
             if !RouteSpec.isFieldName(header.value) {
@@ -131,6 +141,45 @@ struct CredentialReader {
         return injection
     }
 
+    /// `inject: { query: name }` or `inject: { basic: user }`.
+    private func form(_ mapping: MappingReader) -> Injection.Form? {
+        guard mapping.has("inject"), let node = mapping.node("inject"),
+            let inner = MappingReader(
+                node, "\"inject\"", keys: ["query", "basic"], problems: problems)
+        else { return nil }
+        if inner.present.count != 1 {
+            problems.add(
+                inner.place, "\"inject\" says nothing clear",
+                hint:
+                    "write { query: NAME } for a parameter of the query, or { basic: USER } for the "
+                    + "password of that user")
+            return nil
+        }
+        if let name = inner.name("query") {
+            guard Self.isParameterName(name.value) else {
+                problems.add(
+                    name.place, "\(quoted(name.value)) cannot be the name of a query parameter",
+                    hint: "use letters, digits, - . _ ~")
+                return nil
+            }
+            return .query(name: name.value)
+        }
+        guard inner.has("basic"), let user = inner.text("basic") else { return nil }
+        if user.value.contains(":") {
+            problems.add(user.place, "a user of Basic authentication cannot hold a colon")
+            return nil
+        }
+        return .basic(user: user.value)
+    }
+
+    /// Unreserved letters (RFC 3986 section 2.3), which need no encoding in any position.
+    private static func isParameterName(_ name: String) -> Bool {
+        name.utf8.allSatisfy { byte in
+            byte &- 0x30 < 10 || (byte | 0x20) &- 0x61 < 26
+                || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
+        }
+    }
+
     /// What other programs call it.
     private static let hints = [
         "callback_port": "write redirect_uri: http://127.0.0.1:PORT/callback",
@@ -144,7 +193,6 @@ struct CredentialReader {
 
     /// Keys that the documentation of the whole product names.
     private static let later = [
-        "provider": "write the provider's issuer, or its endpoints, instead",
-        "inject": "the access token is what is sent; leave the key out",
+        "provider": "write the provider's issuer, or its endpoints, instead"
     ]
 }

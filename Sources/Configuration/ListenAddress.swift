@@ -34,12 +34,6 @@ extension ListenAddress {
     /// Reads `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or `8080`; the last two mean both
     /// loopback addresses.
     static func read(_ text: Located<String>, _ problems: ProblemList) -> [ListenAddress] {
-        if text.value.hasPrefix("unix:") {
-            problems.add(
-                text.place, "listening on a Unix socket is not supported yet",
-                hint: "listen on a loopback address, such as 127.0.0.1:8080")
-            return []
-        }
         let isPort = text.value.utf8.allSatisfy { $0 &- 0x30 < 10 }
         let parts = HostAndPort(isPort ? "localhost:\(text.value)" : text.value)
         guard let parts else {

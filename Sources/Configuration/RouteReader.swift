@@ -9,6 +9,8 @@ struct ReadRoute {
     /// The name of its credential; nil for none.
     var credential: Located<String>?
     var clientField: ClientFieldPolicy?
+    /// The names of the listeners that serve it; nil for all.
+    var listeners: [Located<String>]?
     var places: Places
 
     struct Places {
@@ -19,6 +21,8 @@ struct ReadRoute {
         var setFields: Place
         var removedFields: Place
         var hostField: Place
+        var setResponseFields: Place
+        var removedResponseFields: Place
         var clientField: Place
     }
 }
@@ -30,20 +34,16 @@ struct RouteReader {
     /// Keys that the short form has as well.
     static let sharedKeys = [
         "upstream", "credential", "client_authorization", "set_headers", "remove_headers",
-        "host_header", "rewrite_location", "allow_plain_http", "refusals",
+        "host_header", "rewrite_location", "allow_plain_http", "refusals", "upgrades", "allow",
+        "deny", "set_response_headers", "remove_response_headers", "forwarded", "rewrite_cookies",
     ]
-    static let keys = ["path", "host"] + sharedKeys + ["ca_file"]
-    static let later = [
-        "allow": "every method and path of the route is forwarded; leave the key out",
-        "tls": "use ca_file for a private certificate authority",
-        "resolve": "names are resolved by the system",
-        "rewrite_cookies": "cookies are passed as they come",
-    ]
+    static let keys =
+        ["path", "host", "listeners"] + sharedKeys + ["ca_file"] + UpstreamReader.keys
 
     func route(_ node: YAMLNode) -> ReadRoute? {
         guard
             let mapping = MappingReader(
-                node, "route", keys: Self.keys, later: Self.later, problems: problems)
+                node, "route", keys: Self.keys, problems: problems)
         else { return nil }
         return route(mapping, credential: credentialName(mapping))
     }
@@ -70,14 +70,26 @@ struct RouteReader {
     func route(_ mapping: MappingReader, credential: Located<String>?) -> ReadRoute? {
         guard let upstream = upstream(mapping) else { return nil }
         var spec = RouteSpec(upstream: upstream)
+        var listeners: [Located<String>]?
         if RouteReader.keys.allSatisfy(mapping.declares) {
             spec.path = path(mapping)
             spec.host = host(mapping)
+            listeners = mapping.texts("listeners")
+            UpstreamReader(problems: problems, paths: paths).read(mapping, into: &spec)
             spec.caFile = mapping.name("ca_file").map { paths.resolve($0.value) }
         }
         spec.hostField = mapping.name("host_header")?.value
         spec.setFields = (mapping.pairs("set_headers") ?? []).map { ($0.name, $0.value.value) }
         spec.removedFields = (mapping.texts("remove_headers") ?? []).map(\.value)
+        if let upgrades = mapping.texts("upgrades") { spec.upgrades = self.upgrades(upgrades) }
+        spec.allow = rules(mapping, "allow")
+        spec.deny = rules(mapping, "deny")
+        spec.setResponseFields = (mapping.pairs("set_response_headers") ?? []).map {
+            ($0.name, $0.value.value)
+        }
+        spec.removedResponseFields = (mapping.texts("remove_response_headers") ?? []).map(\.value)
+        spec.callerFields = callerFields(mapping)
+        spec.rewritesCookies = mapping.bool("rewrite_cookies") ?? false
         spec.rewritesLocation = mapping.bool("rewrite_location") ?? true
         spec.refusalRules = RefusalRuleReader(problems).rules(mapping)
         let policy = mapping.choice(
@@ -85,14 +97,66 @@ struct RouteReader {
             [ClientFieldPolicy.replace, .keep, .refuse].map { ($0.rawValue, $0) })
         return ReadRoute(
             spec: spec, credential: credential?.value == "none" ? nil : credential,
-            clientField: policy,
+            clientField: policy, listeners: listeners,
             places: .init(
                 route: mapping.place, path: mapping.place(of: "path"),
                 host: mapping.place(of: "host"), upstream: mapping.place(of: "upstream"),
                 setFields: mapping.place(of: "set_headers"),
                 removedFields: mapping.place(of: "remove_headers"),
                 hostField: mapping.place(of: "host_header"),
+                setResponseFields: mapping.place(of: "set_response_headers"),
+                removedResponseFields: mapping.place(of: "remove_response_headers"),
                 clientField: mapping.place(of: "client_authorization")))
+    }
+
+    private func upgrades(_ names: [Located<String>]) -> [String] {
+        names.compactMap { name in
+            guard RouteSpec.isUpgrade(name.value) else {
+                problems.add(
+                    name.place, "\(quoted(name.value)) is no protocol that can be passed on",
+                    hint:
+                        "name it as the Upgrade header does, such as websocket; h2c, HTTP and TLS "
+                        + "would carry requests past the rules")
+                return nil
+            }
+            return name.value
+        }
+    }
+
+    /// `allow` and `deny`. An empty list of what is allowed would look like a closed route and be an
+    /// open one.
+    private func rules(_ mapping: MappingReader, _ key: String) -> [String] {
+        guard let texts = mapping.texts(key) else { return [] }
+        if texts.isEmpty {
+            problems.add(
+                mapping.place(of: key), "\(quoted(key)) lists nothing",
+                hint: "leave the key out, or leave the route out")
+        }
+        return texts.compactMap { text in
+            guard RouteSpec.isRule(text.value) else {
+                problems.add(
+                    text.place, "\(quoted(text.value)) is no rule",
+                    hint: "write a method and a path, such as \"GET /repos/**\"; * stands for one "
+                        + "segment or a part of it, ** at the end for all below, * for every method"
+                )
+                return nil
+            }
+            return text.value
+        }
+    }
+
+    private func callerFields(_ mapping: MappingReader) -> [CallerField] {
+        guard let texts = mapping.texts("forwarded") else { return [] }
+        return texts.compactMap { text in
+            guard let field = CallerField(rawValue: text.value.lowercased()) else {
+                problems.add(
+                    text.place, "\(quoted(text.value)) is no field that tells of the caller",
+                    hint: "possible values: "
+                        + CallerField.allCases.map(\.rawValue).joined(separator: ", "))
+                return nil
+            }
+            return field
+        }
     }
 
     private func path(_ mapping: MappingReader) -> String { mapping.text("path")?.value ?? "" }

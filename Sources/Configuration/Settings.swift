@@ -9,7 +9,7 @@ package import Vocabulary
 package struct Settings: Sendable {
     /// The file that it was read from; nil when flags said everything.
     package var file: String?
-    package var listen: [ListenAddress]
+    package var listen: [ListenerSettings]
     /// The routes in the order of the file, and compiled.
     package var routeSpecs: [RouteSpec]
     package var routes: RouteTable
@@ -42,10 +42,13 @@ package struct AccessSettings: Sendable {
 
     /// The rules of the listener at a port. Both are known only once it listens and the secret is
     /// read.
-    package func makeGuard(port: UInt16, secret: SecretBytes?) -> AccessGuard {
+    package func makeGuard(
+        port: UInt16, secret: SecretBytes?, isSecure: Bool = false, checksHost: Bool = true
+    ) -> AccessGuard {
         precondition((secret == nil) == (localSecret == nil), "the secret is read when one is set")
         return AccessGuard(
-            port: port, allowedHosts: allowedHosts, allowedOrigins: allowedOrigins,
+            port: port, isSecure: isSecure, checksHost: checksHost, allowedHosts: allowedHosts,
+            allowedOrigins: allowedOrigins,
             localSecret: secret.map { LocalSecret(secret: $0, field: localSecret?.field) },
             requiredField: requiredField)
     }
@@ -76,6 +79,8 @@ package struct TimeoutSettings: Hashable, Sendable {
     /// A pooled connection to an upstream between two requests, and its whole life.
     package var upstreamIdle: UInt64 = 55_000
     package var upstreamAge: UInt64 = 600_000
+    /// Between two bytes of a WebSocket or another upgraded connection.
+    package var tunnelIdle: UInt64?
 
     package init() {}
 }

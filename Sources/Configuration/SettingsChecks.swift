@@ -9,12 +9,12 @@ struct SettingsChecks {
     let credentials: [Located<CredentialSettings>]
 
     /// A listener that others can reach would lend the credential to whoever finds it.
-    func checkListeners(_ listen: [Located<ListenAddress>], hasSecret: Bool) {
-        var seen: Set<ListenAddress> = []
+    func checkListeners(_ listen: [Located<ListenerSettings>], hasSecret: Bool) {
+        var seen: Set<ListenerSettings.Place> = []
         var repeated: Set<Place> = []
         for address in listen {
             // Port 0 is another one each time.
-            if !seen.insert(address.value).inserted, address.value.port != 0,
+            if !seen.insert(address.value.place).inserted, address.value.address?.port != 0,
                 repeated.insert(address.place).inserted
             {
                 problems.add(address.place, "\(address.value) is listed twice")
@@ -52,9 +52,12 @@ struct SettingsChecks {
 
     /// The specs with their credentials' slots, and with the general authority where they name none; a
     /// credential's name that nothing has is a problem.
-    func resolved(_ routes: [ReadRoute], caFile: String?) -> [RouteSpec] {
+    func resolved(
+        _ routes: [ReadRoute], caFile: String?, listen: [ListenerSettings]
+    ) -> [RouteSpec] {
         routes.map { route in
             var spec = route.spec
+            if let names = route.listeners { spec.listeners = numbers(of: names, listen) }
             spec.caFile = spec.caFile ?? caFile
             guard let name = route.credential else {
                 if route.clientField != nil {
@@ -80,23 +83,63 @@ struct SettingsChecks {
                         ?? known)
                 return spec
             }
+            let injection = credentials[slot].value.injection
+            var parameter: String?
+            if case .query(let name) = injection.form { parameter = name }
             spec.credential = RouteCredential(
-                slot: CredentialSlot(slot), field: credentials[slot].value.injection.field,
+                slot: CredentialSlot(slot), field: injection.field, parameter: parameter,
                 clientField: route.clientField ?? .replace)
             return spec
         }
     }
 
+    /// The listeners that a route names; several may share one name.
+    private func numbers(
+        of names: [Located<String>], _ listen: [ListenerSettings]
+    ) -> Set<Int> {
+        var numbers: Set<Int> = []
+        for name in names {
+            let named = listen.indices.filter { listen[$0].name == name.value }
+            if named.isEmpty {
+                let known = listen.compactMap(\.name)
+                problems.add(
+                    name.place, "no listener is named \(quoted(name.value))",
+                    hint: nearestName(to: name.value, among: known).map {
+                        "did you mean \"\($0)\"?"
+                    }
+                        ?? "write listen: [{ address: 127.0.0.1:8080, name: \(name.value) }]")
+            }
+            numbers.formUnion(named)
+        }
+        return numbers
+    }
+
     /// The compiled routes; nil when they are none, which is then on the list.
     func table(
-        _ specs: [RouteSpec], places: [ReadRoute.Places], consumedFields: [String]
+        _ specs: [RouteSpec], places: [ReadRoute.Places], consumedFields: [String],
+        listeners: Int
     ) -> RouteTable? {
         do {
-            return try RouteTable(specs, consumedFields: consumedFields)
+            return try RouteTable(
+                specs, consumedFields: consumedFields, listeners: max(listeners, 1))
         } catch {
             describe(error, specs, places)
             return nil
         }
+    }
+
+    /// Where a field is set or removed.
+    private func place(
+        of name: String, _ spec: RouteSpec, _ places: ReadRoute.Places
+    ) -> Place {
+        if spec.removedFields.contains(name) { return places.removedFields }
+        if spec.removedResponseFields.contains(name) { return places.removedResponseFields }
+        if spec.setResponseFields.contains(where: { $0.name == name }),
+            !spec.setFields.contains(where: { $0.name == name })
+        {
+            return places.setResponseFields
+        }
+        return places.setFields
     }
 
     private func describe(
@@ -116,21 +159,23 @@ struct SettingsChecks {
                 places[route].path, "\(quoted(path)) is no path prefix",
                 hint: "begin it with /, leave out dot segments, encode what a URL cannot hold")
         case .fieldNameInvalid(let route, let name):
-            let isRemoved = specs[route].removedFields.contains(name)
             problems.add(
-                isRemoved ? places[route].removedFields : places[route].setFields,
+                place(of: name, specs[route], places[route]),
                 "\(quoted(name)) is no name of a header field")
         case .fieldValueInvalid(let route, let name):
             problems.add(
-                name == "Host" ? places[route].hostField : places[route].setFields,
+                name == "Host"
+                    ? places[route].hostField : place(of: name, specs[route], places[route]),
                 "the value of \(quoted(name)) cannot be sent",
                 hint: "leave out control characters and spaces at its ends")
         case .fieldReserved(let route, let name):
-            let isRemoved = specs[route].removedFields.contains(name)
             problems.add(
-                isRemoved ? places[route].removedFields : places[route].setFields,
+                place(of: name, specs[route], places[route]),
                 "the header field \(quoted(name)) is the proxy's own to write",
                 hint: name.lowercased() == "host" ? "use host_header" : nil)
+        case .upgradeInvalid(let route, let name), .ruleInvalid(let route, let name):
+            // The reader has said so already, unless two rooms disagree on what is one.
+            problems.add(places[route].route, "\(quoted(name)) cannot be used here")
         case .keptFieldMayHoldSecret(let route, let name):
             problems.add(
                 places[route].clientField,

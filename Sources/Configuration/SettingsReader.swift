@@ -23,7 +23,7 @@ struct SettingsReader {
         ]
     static let later = [
         "admin": "proxy status shows the state of every credential",
-        "tls": "listen on a loopback address without TLS",
+        "tls": "write it for a listener: listen: [{ address: …, tls: { certificate: …, key: … } }]",
         "metrics": "proxy status shows the state of every credential",
         "provider": "write the provider's issuer under credential",
         "path": "write routes: [{ path: …, upstream: …, credential: … }]",
@@ -59,9 +59,9 @@ struct SettingsReader {
         let checks = SettingsChecks(problems: problems, credentials: credentials)
         checks.checkListeners(listen, hasSecret: mapping.has("local_secret"))
         checks.checkExchanges()
-        checks.checkLoops(routes, listen.map(\.value))
+        checks.checkLoops(routes, listen.compactMap(\.value.address))
         let caFile = mapping.name("ca_file").map { paths.resolve($0.value) }
-        let specs = checks.resolved(routes, caFile: caFile)
+        let specs = checks.resolved(routes, caFile: caFile, listen: listen.map(\.value))
         let tuning = TuningReader(mapping: mapping, problems: problems, paths: paths)
         let (timeouts, limits) = (tuning.timeouts(), tuning.limits())
         let (shutdown, log) = (tuning.shutdown(), tuning.log())
@@ -70,7 +70,8 @@ struct SettingsReader {
         let store = StoreReader(mapping: mapping, problems: problems, paths: paths).settings()
         let workers = mapping.integer("workers", in: 1...64)
         let table = checks.table(
-            specs, places: routes.map(\.places), consumedFields: access.consumedFields)
+            specs, places: routes.map(\.places), consumedFields: access.consumedFields,
+            listeners: listen.count)
         try problems.check()
         guard let table else { preconditionFailure("a table that failed left a problem") }
         return Settings(
@@ -83,17 +84,19 @@ struct SettingsReader {
 
     private func listen(
         _ mapping: MappingReader, _ flags: [Located<String>]
-    ) -> [Located<ListenAddress>] {
-        let texts = flags.isEmpty ? mapping.texts("listen") : flags
-        guard let texts else {
-            return ListenAddress.standard.map { Located(value: $0, place: mapping.place) }
+    ) -> [Located<ListenerSettings>] {
+        let reader = ListenerReader(problems: problems, paths: paths)
+        if !flags.isEmpty { return flags.flatMap { reader.listeners($0) } }
+        guard let node = mapping.node("listen") else {
+            return ListenAddress.standard.map {
+                Located(value: ListenerSettings($0), place: mapping.place)
+            }
         }
-        if texts.isEmpty {
+        guard case .sequence(let items) = node.content else { return reader.listeners(node) }
+        if items.isEmpty {
             problems.add(mapping.place(of: "listen"), "there is no address to listen on")
         }
-        return texts.flatMap { text in
-            ListenAddress.read(text, problems).map { Located(value: $0, place: text.place) }
-        }
+        return items.flatMap { reader.listeners($0) }
     }
 
     // MARK: Credentials

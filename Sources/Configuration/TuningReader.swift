@@ -7,6 +7,7 @@ struct TuningReader {
 
     static let timeoutKeys = [
         "connect", "response_head", "client_head", "client_idle", "upstream_idle", "upstream_age",
+        "tunnel_idle",
     ]
     static let limitKeys = [
         "head", "fields", "replay", "replay_total", "clients", "parked_requests", "idle_upstreams",
@@ -41,6 +42,10 @@ struct TuningReader {
                 text.value == "none"
                 ? nil
                 : ValueReader(problems).duration(text, "response_head", in: 100...Self.day)
+        }
+        if let text = inner.text("tunnel_idle"), text.value != "none" {
+            timeouts.tunnelIdle =
+                ValueReader(problems).duration(text, "tunnel_idle", in: 100...(7 * Self.day))
         }
         return timeouts
     }

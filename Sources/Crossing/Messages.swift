@@ -24,7 +24,7 @@ package enum ToControl: Sendable {
     /// A request waits for a credential newer than the named generation. Asked once per credential
     /// and generation by each worker, answered by `credential` or `refused`.
     case need(CredentialSlot, newerThan: Generation, worker: Int)
-    case dial(Origin, Ticket)
+    case dial(DialTarget, Ticket)
     /// An upstream refused a request that carried that credential, and said why. Each worker says the
     /// same at most once a minute and no more than a few a second.
     case challenged(CredentialSlot, Generation, ChallengeFacts)

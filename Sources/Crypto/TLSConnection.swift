@@ -123,7 +123,12 @@ extension TLSConnection {
         if let failure { return .failed(failure) }
         ERR_clear_error()
         let result = SSL_do_handshake(ssl)
-        return result == 1 ? .ready(0) : outcome(of: result)
+        guard result == 1 else { return outcome(of: result) }
+        guard context.holdsPin(ssl) else {
+            failure = .keyNotPinned
+            return .failed(.keyNotPinned)
+        }
+        return .ready(0)
     }
 
     /// Decrypts as much as fits and has come. Begins or continues the handshake if need be.

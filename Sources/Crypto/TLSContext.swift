@@ -8,6 +8,8 @@ package final class TLSContext: Sendable {
     // SAFETY: an SSL_CTX counts its references atomically, locks for itself and is changed only
     // while it is being made.
     nonisolated(unsafe) let pointer: OpaquePointer
+    /// See `TLSDemands.pins`.
+    let pins: [[UInt8]]
     /// Kept alive for its siblings to find.
     private let trust: TrustStore?
     /// The ALPN list (RFC 7301 section 3.1) that a server chooses from.
@@ -17,10 +19,12 @@ package final class TLSContext: Sendable {
     /// For connections to servers. The first use of a trust loads its authorities, which takes
     /// milliseconds and reads the disk.
     package static func client(
-        trust: TLSTrust, alpn: [String] = ["http/1.1"]
+        trust: TLSTrust, alpn: [String] = ["http/1.1"], demands: TLSDemands = TLSDemands()
     ) throws(TLSError) -> TLSContext {
         let store = try TrustStore.shared(for: trust)
-        let context = TLSContext(TLS_client_method(), trust: store, serverProtocols: [])
+        let context = TLSContext(
+            TLS_client_method(), trust: store, serverProtocols: [], pins: demands.pins)
+        try context.meet(demands)
         SSL_CTX_set1_cert_store(context.pointer, store.pointer)
         SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
         let offer = wireForm(alpn)
@@ -46,14 +50,7 @@ package final class TLSContext: Sendable {
         certificateFile: String, keyFile: String, alpn: [String] = ["http/1.1"]
     ) throws(TLSError) -> TLSContext {
         let context = TLSContext(TLS_server_method(), trust: nil, serverProtocols: wireForm(alpn))
-        ERR_clear_error()
-        defer { ERR_clear_error() }
-        guard SSL_CTX_use_certificate_chain_file(context.pointer, certificateFile) == 1 else {
-            throw .noCertificate(path: certificateFile)
-        }
-        guard SSL_CTX_use_PrivateKey_file(context.pointer, keyFile, SSL_FILETYPE_PEM) == 1,
-            SSL_CTX_check_private_key(context.pointer) == 1
-        else { throw .keyMismatch(path: keyFile) }
+        try context.show(certificateFile: certificateFile, keyFile: keyFile)
         SSL_CTX_set_alpn_select_cb(
             context.pointer,
             { _, chosen, chosenCount, offered, offeredCount, argument in
@@ -64,9 +61,25 @@ package final class TLSContext: Sendable {
         return context
     }
 
-    private init(_ method: OpaquePointer?, trust: TrustStore?, serverProtocols: [UInt8]) {
+    /// Has connections show a chain, leaf first, with its key.
+    func show(certificateFile: String, keyFile: String) throws(TLSError) {
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        guard SSL_CTX_use_certificate_chain_file(pointer, certificateFile) == 1 else {
+            throw .noCertificate(path: certificateFile)
+        }
+        guard SSL_CTX_use_PrivateKey_file(pointer, keyFile, SSL_FILETYPE_PEM) == 1,
+            SSL_CTX_check_private_key(pointer) == 1
+        else { throw .keyMismatch(path: keyFile) }
+    }
+
+    private init(
+        _ method: OpaquePointer?, trust: TrustStore?, serverProtocols: [UInt8],
+        pins: [[UInt8]] = []
+    ) {
         guard let context = SSL_CTX_new(method) else { outOfMemory() }
         pointer = context
+        self.pins = pins
         self.trust = trust
         self.serverProtocols = .allocate(capacity: serverProtocols.count)
         _ = self.serverProtocols.initialize(from: serverProtocols)

@@ -16,6 +16,8 @@ package enum TLSError: Error, Hashable, Sendable {
     case hostnameMismatch
     /// Nobody whom we trust has signed the certificate, or it has signed itself.
     case unknownAuthority
+    /// The certificate is good, but no key of its chain is one of those that were pinned.
+    case keyNotPinned
     /// Any other fault of the certificate; an `X509_V_ERR_…` code.
     case certificateInvalid(code: Int)
 
@@ -46,6 +48,7 @@ extension TLSError {
         case .unknownAuthority:
             "the certificate is signed by nobody trusted here"
                 + " (a private authority needs ca_file; public ones the package ca-certificates)"
+        case .keyNotPinned: "the certificate's key is none of the pinned ones"
         case .certificateInvalid(let code):
             "the certificate is invalid: " + String(cString: X509_verify_cert_error_string(code))
         case .refusedByPeer(let alert):

@@ -4,12 +4,6 @@
 import COpenSSL
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// Whose signature on a certificate counts.
 package enum TLSTrust: Hashable, Sendable {
     /// The authorities of this machine: OpenSSL's own paths, or SSL_CERT_FILE and SSL_CERT_DIR.
@@ -23,7 +17,7 @@ final class TrustStore: Sendable {
     // SAFETY: OpenSSL locks a store for itself (X509_STORE_lock(3)); nothing here changes it after
     // the initialiser.
     nonisolated(unsafe) let pointer: OpaquePointer
-    private let stamp: Stamp?
+    private let stamp: FileStamp?
 
     private static let shared = Mutex<[TLSTrust: Entry]>([:])
 
@@ -34,7 +28,8 @@ final class TrustStore: Sendable {
     /// The one store for `trust`. A file that has changed since is loaded anew; contexts that exist
     /// keep what they have.
     static func shared(for trust: TLSTrust) throws(TLSError) -> TrustStore {
-        let stamp = try Stamp(of: trust)
+        let stamp: FileStamp? =
+            if case .file(let path) = trust { try FileStamp(of: path) } else { nil }
         let result = shared.withLock { stores -> Result<TrustStore, TLSError> in
             if let store = stores[trust]?.store, store.stamp == stamp { return .success(store) }
             do throws(TLSError) {
@@ -49,7 +44,7 @@ final class TrustStore: Sendable {
         return try result.get()
     }
 
-    private init(_ trust: TLSTrust, _ stamp: Stamp?) throws(TLSError) {
+    private init(_ trust: TLSTrust, _ stamp: FileStamp?) throws(TLSError) {
         guard let store = X509_STORE_new() else { outOfMemory() }
         self.pointer = store
         self.stamp = stamp
@@ -67,31 +62,6 @@ final class TrustStore: Sendable {
 
     deinit {
         X509_STORE_free(pointer)
-    }
-
-    /// What tells one state of a file from the next.
-    private struct Stamp: Equatable {
-        let inode: UInt64
-        let size: Int64
-        let seconds: Int
-        let nanoseconds: Int
-
-        init?(of trust: TLSTrust) throws(TLSError) {
-            guard case .file(let path) = trust else { return nil }
-            var status = stat()
-            guard stat(path, &status) == 0, access(path, R_OK) == 0 else {
-                throw .fileUnreadable(path: path)
-            }
-            #if canImport(Darwin)
-                let changed = status.st_mtimespec
-            #else
-                let changed = status.st_mtim
-            #endif
-            inode = UInt64(status.st_ino)
-            size = Int64(status.st_size)
-            seconds = changed.tv_sec
-            nanoseconds = changed.tv_nsec
-        }
     }
 }
 

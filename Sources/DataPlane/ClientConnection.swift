@@ -6,6 +6,7 @@
 
 import Bytes
 import Crossing
+import Crypto
 import HTTPWire
 import Reactor
 import Routing
@@ -20,6 +21,8 @@ final class ClientConnection: ByteStream {
         case body
         /// The request is whole and its response is not.
         case answering
+        /// The upstream has agreed to another protocol; bytes pass as they come.
+        case tunnel
         /// The last response is out; what still comes is read and dropped, since closing with unread
         /// bytes would reset the connection and could take the response with it (RFC 9112 section 9.6).
         case lingering
@@ -49,6 +52,14 @@ final class ClientConnection: ByteStream {
 
     /// The connection is accepted.
     func start() {
+        guard let identity = rules.identity else { return begin() }
+        arm(.clientHandshake)
+        secure(with: TLSConnection(server: identity.context))
+    }
+
+    override func didSecure() { begin() }
+
+    private func begin() {
         arm(.clientIdle)
         startReading()
     }
@@ -60,6 +71,7 @@ final class ClientConnection: ByteStream {
 
     override func didReceive(_ bytes: UnsafeMutableRawBufferPointer) {
         if phase == .lingering { return }
+        if phase == .tunnel { return exchange().takeForTunnel(UnsafeRawBufferPointer(bytes)) }
         guard inbox.isEmpty, !isConsuming else {
             inbox.append(UnsafeRawBufferPointer(bytes))
             consumeInbox()
@@ -74,7 +86,7 @@ final class ClientConnection: ByteStream {
 
     /// Goes on with what could not be taken before.
     func consumeInbox() {
-        guard !isConsuming, !isClosing else { return }
+        guard !isConsuming, !isClosing, phase != .tunnel else { return }
         if !inbox.isEmpty {
             // The bytes must stay where they are while they are looked at.
             var bytes = ByteBuffer()
@@ -109,7 +121,7 @@ final class ClientConnection: ByteStream {
                 guard isFlushed else { return offset }
                 used = takeHead(UnsafeRawBufferPointer(rest))
             case .body: used = takeBody(rest)
-            case .answering: return offset
+            case .answering, .tunnel: return offset
             case .lingering: return bytes.count
             }
             if used == 0 { return offset }
@@ -161,6 +173,15 @@ final class ClientConnection: ByteStream {
         return exchange
     }
 
+    /// From here on all bytes are for the tunnel, those that wait first.
+    func enterTunnel() {
+        phase = .tunnel
+        var early = ByteBuffer()
+        swap(&early, &inbox)
+        startReading()
+        if !early.isEmpty { exchange().takeForTunnel(early.bytes) }
+    }
+
     /// The response is out, or never will be.
     func exchangeFinished(closes: Bool) {
         if closes || isClosing || hasFailedWriting { return linger() }
@@ -179,6 +200,7 @@ final class ClientConnection: ByteStream {
             if inbox.isEmpty || isFlushed { close() }
         case .body: abandon()
         case .answering: break
+        case .tunnel: exchange().tunnelEnded()
         case .lingering: if isFlushed { close() }
         }
     }
@@ -186,6 +208,7 @@ final class ClientConnection: ByteStream {
     override func didFail(_ error: ReactorError) { abandon() }
 
     override func didFlush() {
+        if phase == .tunnel { return exchange().tunnelFlushed() }
         if phase == .lingering {
             hasEnded ? close() : arm(.linger)
             return
@@ -196,7 +219,7 @@ final class ClientConnection: ByteStream {
 
     override func deadlinePassed(_ kind: DeadlineKind) {
         switch kind {
-        case .clientHead, .clientIdle, .linger: close()
+        case .clientHead, .clientIdle, .clientHandshake, .linger: close()
         default: preconditionFailure("a client connection arms no other deadline")
         }
     }

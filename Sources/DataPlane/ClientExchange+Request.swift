@@ -32,8 +32,12 @@ extension ClientExchange {
         if let refusal = rules.access.judge(worker.requestHead, target, bytes) {
             return answer(.access(refusal))
         }
+        if PageAccess.isPreflight(worker.requestHead) { return answerPreflight(bytes) }
         let installed = worker.installed
-        guard let index = installed.table.match(worker.requestHead, target, bytes) else {
+        guard
+            let index = installed.table.match(
+                worker.requestHead, target, bytes, listener: rules.number)
+        else {
             return answer(.routeNotFound)
         }
         let route = installed.table.routes[index]
@@ -43,9 +47,18 @@ extension ClientExchange {
         case .refuse(let refusal): return answer(.access(refusal))
         case .forward(let withCredential): if !withCredential { slot = nil }
         }
+        var upgrade: ByteRange?
+        switch plan.upgrade(worker.requestHead, bytes) {
+        case .none: break
+        // A body before the switch would have to be sent before the upstream could agree.
+        case .pass(let name) where isRequestWhole: upgrade = name
+        case .pass, .refuse: return answer(.access(.upgradeNotAllowed))
+        }
         record.write(
             worker.requestHead, target, bytes, framing: framing, installed: installed,
-            upstream: route.upstream, plan: plan, credential: slot,
+            upstream: route.upstream, plan: plan, credential: slot, upgrade: upgrade,
+            caller: plan.tellsCaller
+                ? Caller(address: clientAddress, isSecure: rules.isSecure) : nil,
             block: worker.blocks.take())
         if worker.settings.logsRequests { record.note(path: target.pathAlone(bytes)) }
         perform(exchange.begin(record.method, worker.offer(slot)))
@@ -140,13 +153,26 @@ extension ClientExchange {
         isRequestSent = false
         upstream.begin(for: self)
         worker.output.removeAll()
-        worker.output.append(record.head)
-        worker.writeCredential(for: &record)
+        if let slot = record.credential, let plan = record.plan, plan.injectsIntoTarget {
+            appendHead(plan, withParameter: slot)
+        } else {
+            worker.output.append(record.head)
+            worker.writeCredential(for: &record)
+        }
         worker.output.append("\r\n")
         if record.expectsContinue && !isContinued && !isRequestWhole && held.count == 0 {
             arm(.expectContinue)
         }
         sendBody(behindHead: true, UnsafeRawBufferPointer(start: nil, count: 0))
+    }
+
+    /// The head with the credential in its target.
+    private func appendHead(_ plan: HeaderPlan, withParameter slot: CredentialSlot) {
+        guard let parts = plan.split(record.head) else { return worker.output.append(record.head) }
+        worker.output.append(parts.before)
+        if let separator = parts.separator { worker.output.append(separator) }
+        worker.credentials.withLine(slot) { worker.output.append($0) }
+        worker.output.append(parts.behind)
     }
 
     /// Sends the head that is in `output`, what is held and not sent, and `data` behind it, with the
@@ -222,6 +248,7 @@ extension ClientExchange {
 
     /// The connection has taken what it was given.
     func upstreamFlushed() {
+        if isTunnel { return tunnelFlushed() }
         if held.hasUnsent || (isRequestWhole && !isRequestSent) {
             sendBody(UnsafeRawBufferPointer(start: nil, count: 0))
         }

@@ -77,8 +77,16 @@ extension ClientExchange {
         let closes = endsConnection
         worker.output.removeAll()
         clientFraming = plan.writeResponse(
-            worker.responseHead, bytes, framing: framing, client: terms(closes: closes),
+            worker.responseHead, bytes, framing: framing, client: responseTerms(closes: closes),
             into: &worker.output)
+        if plan.hasFixedCookie(worker.responseHead, bytes, isSecure: rules.isSecure) {
+            worker.noteFixedCookie()
+        }
+        if worker.responseHead.status == 101 {
+            worker.output.append("Connection: Upgrade\r\nUpgrade: ")
+            worker.output.append(record.upgrade)
+            worker.output.append("\r\n")
+        }
         if isUnreplayed {
             worker.output.append("Proxy-Status: credential-proxy; details=\"not_replayed\"\r\n")
         }
@@ -87,6 +95,14 @@ extension ClientExchange {
         worker.counters.count(worker.responseHead.status)
         record.status = worker.responseHead.status
         hasUnsentHead = true
+    }
+
+    /// What the client's protocol asks for, and what holds for every protocol.
+    private func responseTerms(closes: Bool) -> ClientTerms {
+        var terms = terms(closes: closes)
+        terms.isSecure = rules.isSecure
+        terms.origin = record.origin
+        return terms
     }
 
     /// Passes on what one read of the upstream brought of the body, at once, and the head before it.
@@ -121,6 +137,19 @@ extension ClientExchange {
 
     // MARK: Our own responses
 
+    /// The head in the worker's table is an allowed origin's preflight.
+    func answerPreflight(_ bytes: UnsafeRawBufferPointer) {
+        let closes = endsConnection
+        worker.output.removeAll()
+        PageAccess.writePreflightAnswer(
+            worker.requestHead, bytes, closes: closes, into: &worker.output)
+        record.status = 204
+        record.isOwnReply = true
+        worker.counters.ownReplies &+= 1
+        guard sendOwnResponse() else { return abandon() }
+        finish(closes: closes)
+    }
+
     func fail(_ failure: Exchange.Failure) {
         switch failure {
         case .credentialsUnusable: answer(.credentialTimeout)
@@ -138,7 +167,8 @@ extension ClientExchange {
         let closes = closes || endsConnection
         worker.output.removeAll()
         record.status = reply.write(
-            closes: closes, omitsBody: record.method == .head, into: &worker.output)
+            closes: closes, omitsBody: record.method == .head, origin: record.origin,
+            into: &worker.output)
         record.isOwnReply = true
         worker.counters.ownReplies &+= 1
         guard sendOwnResponse() else { return abandon() }

@@ -37,6 +37,9 @@ class ClientExchange: Timed {
     /// Whether the worker's output buffer holds this response's head.
     var hasUnsentHead = false
 
+    /// Whether the upstream has agreed to another protocol.
+    var isTunnel = false
+
     /// The connection that has the request; it detaches itself before it closes.
     var upstream: UpstreamConnection?
 
@@ -52,6 +55,7 @@ class ClientExchange: Timed {
         switch kind {
         case .credentialWait: answer(.credentialTimeout)
         case .expectContinue: sendContinue()
+        case .tunnelIdle, .tunnelHalfClosed: breakTunnel()
         default: preconditionFailure("an exchange arms no other deadline")
         }
     }
@@ -75,6 +79,9 @@ class ClientExchange: Timed {
 
     /// Whether the client's connection must end with the response.
     var endsConnection: Bool { preconditionFailure("a subclass knows the protocol") }
+
+    /// The client's address without brackets; "unknown" where it has none.
+    var clientAddress: String { preconditionFailure("a subclass knows the protocol") }
 
     /// What the protocol asks of a response's head.
     func terms(closes: Bool) -> ClientTerms { preconditionFailure("a subclass knows the protocol") }
@@ -101,12 +108,33 @@ class ClientExchange: Timed {
     /// The client is to be let go, since it has gone by itself.
     func clientGone() { preconditionFailure("a subclass knows the protocol") }
 
+    // In a tunnel.
+
+    /// Sends bytes as they are, and the head that is in the output buffer before them. False when the
+    /// client has gone.
+    func sendToTunnel(_ bytes: UnsafeRawBufferPointer, hasHead: Bool) -> Bool {
+        preconditionFailure("a subclass knows the protocol")
+    }
+
+    /// Hands what the client sent behind its head to `takeForTunnel`, and reads on.
+    func takeEarlyBytes() { preconditionFailure("a subclass knows the protocol") }
+
+    /// Reads from the client, or does not for a while.
+    func readClient(_ reads: Bool) { preconditionFailure("a subclass knows the protocol") }
+
+    /// Ends what is sent to the client, once it has all.
+    func endClient() { preconditionFailure("a subclass knows the protocol") }
+
+    /// Lets the client go in a way that it cannot take for an orderly end.
+    func resetClient() { preconditionFailure("a subclass knows the protocol") }
+
     // MARK: Ends
 
     /// The client has gone: nothing is done for it any longer. A refresh that it caused goes on.
     func abandon() {
         leaveQueues()
         disarm()
+        isTunnel = false
         upstream?.abandon()
         upstream = nil
         giveBackReserved()

@@ -56,6 +56,8 @@ final class HTTP1Exchange: ClientExchange {
     override var isClientFlushed: Bool { connection.isFlushed }
     override var hasClientEnded: Bool { connection.hasEnded }
 
+    override var clientAddress: String { connection.peerAddress }
+
     /// A client that is not done with its request cannot be read past it.
     override var endsConnection: Bool {
         !record.persists || !isRequestWhole || worker.isDraining
@@ -119,4 +121,22 @@ final class HTTP1Exchange: ClientExchange {
     override func finished(closes: Bool) { connection.exchangeFinished(closes: closes) }
 
     override func clientGone() { connection.close() }
+
+    // MARK: A tunnel
+
+    override func sendToTunnel(_ bytes: UnsafeRawBufferPointer, hasHead: Bool) -> Bool {
+        if hasHead { connection.gather(worker.output.bytes) }
+        connection.gather(bytes)
+        if case .failed = connection.send() { return false }
+        return true
+    }
+
+    override func takeEarlyBytes() { connection.enterTunnel() }
+
+    override func readClient(_ reads: Bool) {
+        reads ? connection.startReading() : connection.stopReading()
+    }
+
+    override func endClient() { connection.end() }
+    override func resetClient() { connection.reset() }
 }

@@ -161,6 +161,21 @@ extension LocalReply {
             ReplyText(
                 403, "client_credential_refused", "Credential of the client's refused",
                 "the route refuses requests that bring a credential of their own")
+        case .upgradeNotAllowed:
+            ReplyText(
+                403, "upgrade_not_allowed", "Upgrade not allowed",
+                "the route does not pass on the protocol that the request asks to change to",
+                hint: "add the protocol to \"upgrades\" of the route")
+        case .methodOrPathNotAllowed:
+            ReplyText(
+                403, "method_or_path_not_allowed", "Method or path not allowed",
+                "the route's rules do not allow this method with this path",
+                hint: "compare it with \"allow\" and \"deny\" of the route")
+        case .pathAmbiguous:
+            ReplyText(
+                403, "method_or_path_not_allowed", "Ambiguous path",
+                "the route has rules, and this path could be read in more than one way",
+                hint: "send it without encoded or doubled slashes, dot segments, \";\" and \"\\\"")
         case .pathLeavesRoute:
             ReplyText(
                 400, "path_leaves_route", "Path leaves the route",
@@ -210,6 +225,12 @@ extension LocalReply {
             ReplyText(
                 502, "upstream_unreachable", "The API cannot be reached",
                 "the API's name could not be resolved", "dns_error")
+        case .addressNotAllowed:
+            ReplyText(
+                502, "upstream_address_refused", "The API's name leads elsewhere",
+                "the API's name resolved to a private, link-local or metadata address only",
+                "destination_ip_prohibited",
+                hint: "if the API is inside your network, set \"allow_private_addresses: true\"")
         case .refused:
             ReplyText(
                 502, "upstream_unreachable", "The API cannot be reached",
@@ -231,7 +252,12 @@ extension LocalReply {
     }
 
     /// Writes the whole response and answers its status.
-    func write(closes: Bool, omitsBody: Bool, into output: inout ByteBuffer) -> Int {
+    ///
+    /// - Parameter origin: of the page that asked and may read it; empty for none.
+    func write(
+        closes: Bool, omitsBody: Bool, origin: UnsafeRawBufferPointer,
+        into output: inout ByteBuffer
+    ) -> Int {
         let text = text
         var body = ByteBuffer(capacity: 512)
         text.writeProblem(into: &body)
@@ -239,6 +265,7 @@ extension LocalReply {
         output.append("Content-Type: application/problem+json\r\nContent-Length: ")
         output.append(decimal: UInt64(body.count))
         output.append("\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n")
+        if !origin.isEmpty { PageAccess.writeFields(origin, into: &output) }
         output.append("Proxy-Status: credential-proxy")
         if let error = text.proxyError {
             output.append("; error=")

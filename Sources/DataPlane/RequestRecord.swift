@@ -8,11 +8,13 @@ import Vocabulary
 
 /// One request's record; the connection reuses it.
 struct RequestRecord: ~Copyable {
-    /// The upstream head without credential and final CR LF, then the client's authority, then, when
-    /// requests are logged, the path.
+    /// The upstream head without credential and final CR LF, then the client's authority and the
+    /// page's origin, then, when requests are logged, the path.
     private(set) var bytes = ByteBuffer()
     private var headCount = 0
     private var authorityCount = 0
+    private var upgradeCount = 0
+    private var originCount = 0
 
     private(set) var method = Method.other
     private(set) var minorVersion: UInt8 = 1
@@ -63,7 +65,8 @@ struct RequestRecord: ~Copyable {
     mutating func write(
         _ head: borrowing MessageHead, _ target: RequestTarget, _ source: UnsafeRawBufferPointer,
         framing: BodyFraming, installed: InstalledTable, upstream: Int, plan: HeaderPlan,
-        credential: CredentialSlot?, block: consuming ByteBuffer
+        credential: CredentialSlot?, upgrade: ByteRange?, caller: Caller?,
+        block: consuming ByteBuffer
     ) {
         bytes = block
         self.framing = framing
@@ -72,7 +75,14 @@ struct RequestRecord: ~Copyable {
         self.plan = plan
         self.credential = credential
         plan.writeRequest(
-            head, target, source, framing: framing, forwardsExpect: expectsContinue, into: &bytes)
+            head, target, source, framing: framing, forwardsExpect: expectsContinue, caller: caller,
+            into: &bytes)
+        if let upgrade {
+            bytes.append("Connection: Upgrade\r\nUpgrade: ")
+            bytes.append(upgrade.bytes(in: source))
+            bytes.append("\r\n")
+            upgradeCount = Int(upgrade.count)
+        }
         headCount = bytes.count
         if target.form == .absolute {
             bytes.append(target.authority.bytes(in: source))
@@ -80,6 +90,10 @@ struct RequestRecord: ~Copyable {
             bytes.append(host)
         }
         authorityCount = bytes.count - headCount
+        if let origin = head.value(of: .origin, in: source) {
+            bytes.append(origin)
+            originCount = origin.count
+        }
     }
 
     /// Adds the path for the access line, without its query.
@@ -87,12 +101,37 @@ struct RequestRecord: ~Copyable {
 
     var head: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes.bytes[..<headCount]) }
 
+    /// The protocol that the request asks to change to; empty for none. It stands at the end of the head.
+    var upgrade: UnsafeRawBufferPointer {
+        guard upgradeCount > 0 else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        return UnsafeRawBufferPointer(
+            rebasing: bytes.bytes[(headCount - 2 - upgradeCount)..<(headCount - 2)])
+    }
+
     var authority: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: bytes.bytes[headCount..<(headCount + authorityCount)])
     }
 
+    /// The page's origin, which was allowed; empty for other clients.
+    var origin: UnsafeRawBufferPointer {
+        let start = headCount + authorityCount
+        return UnsafeRawBufferPointer(rebasing: bytes.bytes[start..<(start + originCount)])
+    }
+
     var path: UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: bytes.bytes[(headCount + authorityCount)...])
+        UnsafeRawBufferPointer(
+            rebasing: bytes.bytes[(headCount + authorityCount + originCount)...])
+    }
+
+    /// Gives the block back early, where nothing of the head is asked for any more.
+    mutating func releaseHead(to pool: inout BlockPool) {
+        var block = ByteBuffer()
+        swap(&block, &bytes)
+        pool.give(block)
+        headCount = 0
+        authorityCount = 0
+        upgradeCount = 0
+        originCount = 0
     }
 
     /// Gives the block back to its pool.
@@ -106,6 +145,8 @@ struct RequestRecord: ~Copyable {
     private mutating func reset() {
         headCount = 0
         authorityCount = 0
+        upgradeCount = 0
+        originCount = 0
         method = .other
         minorVersion = 1
         persists = false

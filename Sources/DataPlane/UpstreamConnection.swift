@@ -14,6 +14,8 @@ final class UpstreamConnection: ByteStream {
         case idle
         case awaitingHead
         case body
+        /// It has agreed to another protocol; bytes pass as they come.
+        case tunnel
         /// Reading a response that nobody wants, so that the connection can be used again.
         case discarding
     }
@@ -108,6 +110,7 @@ final class UpstreamConnection: ByteStream {
             close()
         case .awaitingHead: receiveHead(bytes)
         case .body, .discarding: receiveBody(bytes)
+        case .tunnel: client?.relayThroughTunnel(UnsafeRawBufferPointer(bytes))
         case .securing: close()
         }
     }
@@ -147,8 +150,14 @@ final class UpstreamConnection: ByteStream {
                 }
                 parser.reset()
                 offset += worker.responseHead.length
-                // No upgrade is ever asked for, so none can have been agreed to.
-                if worker.responseHead.status == 101 { throw .invalidStatus }
+                if worker.responseHead.status == 101 {
+                    guard client.agreesToSwitch(head) else { throw .invalidStatus }
+                    disarm()
+                    phase = .tunnel
+                    client.headArrived(head, framing: .none)
+                    client.beginTunnel(UnsafeRawBufferPointer(rebasing: bytes[offset...]))
+                    return bytes.count
+                }
                 if worker.responseHead.status < 200 {
                     client.relayInterim(head)
                     continue
@@ -233,6 +242,7 @@ final class UpstreamConnection: ByteStream {
                 trailers: UnsafeRawBufferPointer(start: nil, count: 0))
             guard !isClosing else { return }
             conclude(hasLeftover: false)
+        case .tunnel: client?.tunnelEnded()
         case .discarding, .securing: fail(.connectionLost)
         }
     }
@@ -244,6 +254,10 @@ final class UpstreamConnection: ByteStream {
 
     private func fail(_ failure: Exchange.Failure) {
         let client = client
+        if phase == .tunnel {
+            client?.breakTunnel()
+            return close()
+        }
         let wasSecuring = phase == .securing
         self.client = nil
         close()
@@ -272,7 +286,7 @@ final class UpstreamConnection: ByteStream {
             close()
             client?.connectFailed(.dial(.timedOut))
         case .awaitingHead: fail(.responseTimedOut)
-        case .body, .discarding: close()
+        case .body, .discarding, .tunnel: close()
         }
     }
 

@@ -8,7 +8,12 @@ import Synchronization
 
 /// One context for each set of authorities; shared by all workers.
 final class UpstreamTrust: Sendable {
-    private let contexts = Mutex<[TLSTrust: TLSContext]>([:])
+    private struct Key: Hashable {
+        let trust: TLSTrust
+        let demands: TLSDemands
+    }
+
+    private let contexts = Mutex<[Key: TLSContext]>([:])
 
     /// Makes what the table's upstreams need and does not exist yet.
     func prepare(for table: RouteTable) throws(TLSError) {
@@ -20,9 +25,21 @@ final class UpstreamTrust: Sendable {
     /// Asked once for each new connection.
     func context(for upstream: Upstream) throws(TLSError) -> TLSContext {
         let trust = upstream.caFile.map { TLSTrust.file(path: $0) } ?? .system
-        if let context = contexts.withLock({ $0[trust] }) { return context }
-        let context = try TLSContext.client(trust: trust)
-        contexts.withLock { $0[trust] = context }
+        let key = Key(trust: trust, demands: TLSDemands(upstream.tls))
+        if let context = contexts.withLock({ $0[key] }) { return context }
+        let context = try TLSContext.client(trust: trust, demands: key.demands)
+        contexts.withLock { $0[key] = context }
         return context
+    }
+}
+
+extension TLSDemands {
+    fileprivate init(_ tls: UpstreamTLS?) {
+        self.init()
+        guard let tls else { return }
+        certificateFile = tls.certificateFile
+        keyFile = tls.keyFile
+        pins = tls.pins
+        requiresTLS13 = tls.requiresTLS13
     }
 }

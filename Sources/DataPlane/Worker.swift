@@ -25,8 +25,26 @@ final class InstalledTable {
 /// What one listener lets in.
 final class ListenerRules {
     let access: AccessGuard
+    /// Which routes it serves.
+    let number: Int
+    let identity: ServerIdentity?
+    let users: Set<UInt32>?
 
-    init(_ access: AccessGuard) { self.access = access }
+    /// Whether its clients speak TLS.
+    var isSecure: Bool { identity != nil }
+
+    init(_ listener: DataListener) {
+        access = listener.access
+        number = listener.number
+        identity = listener.identity
+        users = listener.users
+    }
+
+    /// Whether the process at the other end may talk to us at all (SO_PEERCRED).
+    func admits(_ client: ByteStream) -> Bool {
+        guard let users else { return true }
+        return client.peerUser.map(users.contains) ?? false
+    }
 }
 
 /// Everything that one thread of the data plane owns.
@@ -66,15 +84,16 @@ final class Worker {
     private(set) var isDraining = false
     private var isStopping = false
     private var graceTimer: LoopTimer?
+    private var hasNotedFixedCookie = false
 
     init(
-        number: Int, settings: WorkerSettings, table: RouteTable, guards: [AccessGuard],
+        number: Int, settings: WorkerSettings, table: RouteTable, listeners: [DataListener],
         credentials: Int, trust: UpstreamTrust, log: Log,
         toControl: @escaping @Sendable (ToControl) -> Void
     ) throws(ReactorError) {
         self.number = number
         self.settings = settings
-        rules = guards.map(ListenerRules.init)
+        rules = listeners.map(ListenerRules.init)
         self.trust = trust
         self.log = log
         self.toControl = toControl
@@ -118,6 +137,7 @@ final class Worker {
                 },
                 onAccept: { [unowned self] stream in
                     let client = unsafeDowncast(stream, to: ClientConnection.self)
+                    guard rules[index].admits(client) else { return client.close() }
                     client.place = clients.count
                     // SAFETY: see `clients`.
                     clients.append(Unmanaged.passUnretained(client))
@@ -220,7 +240,7 @@ final class Worker {
         client.dialSlot = slot
         toControl(
             .dial(
-                table.table.upstreams[upstream].origin,
+                table.table.upstreams[upstream].dialTarget,
                 Ticket(worker: number, slot: UInt32(slot), turn: turn)))
         return true
     }
@@ -305,6 +325,14 @@ final class Worker {
         record.writeAccessLine(now: loop.now, into: &accessLines)
         log.writeWhole(accessLines.bytes)
         accessLines.removeAll()
+    }
+
+    /// Said once: browsers drop what was promised to be sent over https alone.
+    func noteFixedCookie() {
+        guard !hasNotedFixedCookie else { return }
+        hasNotedFixedCookie = true
+        log.warning(
+            "a cookie named __Host- or __Secure- cannot be rewritten; browsers will not keep it")
     }
 
     // MARK: The end

@@ -7,6 +7,30 @@ package import Reactor
 package import Routing
 import Synchronization
 
+/// A socket that listens, and who may come through it.
+package struct DataListener: Sendable {
+    let socket: ListenSocket
+    let access: AccessGuard
+    let number: Int
+    let identity: ServerIdentity?
+    let users: Set<UInt32>?
+
+    /// - Parameters:
+    ///   - number: what `RouteSpec.listeners` calls it.
+    ///   - identity: for TLS; nil for plain connections.
+    ///   - users: whose processes a Unix socket lets in; nil where the kernel cannot tell.
+    package init(
+        _ socket: ListenSocket, _ access: AccessGuard, number: Int = 0,
+        identity: ServerIdentity? = nil, users: Set<UInt32>? = nil
+    ) {
+        self.socket = socket
+        self.access = access
+        self.number = number
+        self.identity = identity
+        self.users = users
+    }
+}
+
 /// The data plane.
 package final class WorkerGroup: Sendable {
     /// One for each worker, by number.
@@ -29,7 +53,7 @@ package final class WorkerGroup: Sendable {
     ///   - toControl: called on workers' threads; must not block.
     package init(
         count: Int, settings: WorkerSettings, table: RouteTable, credentials: Int,
-        listeners: [(socket: ListenSocket, guard: AccessGuard)], log: Log,
+        listeners: [DataListener], log: Log,
         toControl: @escaping @Sendable (ToControl) -> Void
     ) throws {
         try trust.prepare(for: table)
@@ -40,7 +64,7 @@ package final class WorkerGroup: Sendable {
         for number in 0..<count {
             let worker = try Worker(
                 number: number, settings: perWorker, table: table,
-                guards: listeners.map(\.guard), credentials: credentials, trust: trust, log: log,
+                listeners: listeners, credentials: credentials, trust: trust, log: log,
                 toControl: toControl)
             try worker.listen(on: listeners.map(\.socket))
             workers.append(Handover(worker: worker))

@@ -36,6 +36,10 @@ package struct WorkerSettings: Sendable {
     package var expectContinue: UInt64 = 300
     /// How long a closed connection's peer may take to close its side.
     package var linger: UInt64 = 2000
+    /// Between two bytes of a tunnel, either way.
+    package var tunnelIdle: UInt64 = 0
+    /// The same once one side has ended.
+    package var tunnelHalfClosed: UInt64 = 60_000
     /// Whether new connections are accepted while draining, for an application that shuts down beside us.
     package var acceptsWhileDraining = false
     package var logsRequests = false
@@ -58,6 +62,9 @@ extension DeadlineKind {
     static let handshake = DeadlineKind(5)
     static let response = DeadlineKind(6)
     static let upstreamIdle = DeadlineKind(7)
+    static let tunnelIdle = DeadlineKind(8)
+    static let tunnelHalfClosed = DeadlineKind(9)
+    static let clientHandshake = DeadlineKind(10)
 }
 
 extension EventLoop {
@@ -70,5 +77,8 @@ extension EventLoop {
         setDuration(.handshake, milliseconds: settings.connect)
         setDuration(.response, milliseconds: settings.response)
         setDuration(.upstreamIdle, milliseconds: settings.upstreamIdle)
+        setDuration(.clientHandshake, milliseconds: settings.clientHead)
+        setDuration(.tunnelIdle, milliseconds: settings.tunnelIdle)
+        setDuration(.tunnelHalfClosed, milliseconds: settings.tunnelHalfClosed)
     }
 }

@@ -23,27 +23,39 @@ package final class Dialler: Sendable {
     /// connected to the origin (through the tunnel of a proxy where there is one), non-blocking,
     /// closed on exec and without Nagle's delay, and that the caller must close; or with the reason.
     package func dial(
-        _ origin: Origin, timeoutMilliseconds: UInt64,
+        _ target: DialTarget, timeoutMilliseconds: UInt64,
+        done: @escaping @Sendable (Result<Int32, DialFailure>) -> Void
+    ) {
+        dial(target, knownAddresses: [:], timeoutMilliseconds: timeoutMilliseconds, done: done)
+    }
+
+    /// - Parameter knownAddresses: answers in place of a resolver's, by name; for tests.
+    func dial(
+        _ target: DialTarget, knownAddresses: [String: [String]], timeoutMilliseconds: UInt64,
         done: @escaping @Sendable (Result<Int32, DialFailure>) -> Void
     ) {
         driver.run(
             DialTransfer(
-                origin: origin, hop: proxy.hop(for: origin),
+                target: target, hop: proxy.hop(for: target.origin), known: knownAddresses,
                 timeoutMilliseconds: timeoutMilliseconds, done: done))
     }
 }
 
 private final class DialTransfer: Transfer {
-    private let origin: Origin
+    private let target: DialTarget
+    private var origin: Origin { target.origin }
+    private let known: [String: [String]]
     private let hop: ForwardProxy.Hop?
     private let timeoutMilliseconds: UInt64
     private let done: @Sendable (Result<Int32, DialFailure>) -> Void
 
     init(
-        origin: Origin, hop: ForwardProxy.Hop?, timeoutMilliseconds: UInt64,
+        target: DialTarget, hop: ForwardProxy.Hop?, known: [String: [String]],
+        timeoutMilliseconds: UInt64,
         done: @escaping @Sendable (Result<Int32, DialFailure>) -> Void
     ) {
-        self.origin = origin
+        self.target = target
+        self.known = known
         self.hop = hop
         self.timeoutMilliseconds = timeoutMilliseconds
         self.done = done
@@ -52,14 +64,23 @@ private final class DialTransfer: Transfer {
     func begin() -> EasyHandle? {
         let handle = EasyHandle()
         // Always http, so that libcurl leaves TLS to the worker.
-        let host = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
-        guard isHost(origin.host), let url = try? WebAddress("http://\(host):\(origin.port)/")
+        let name = target.address ?? origin.host
+        let host = name.contains(":") ? "[\(name)]" : name
+        guard isHost(name), let url = try? WebAddress("http://\(host):\(origin.port)/")
         else {
             done(.failure(.nameNotResolved))
             return nil
         }
         handle.set(url)
         handle.set(hop)
+        // What a forward proxy resolves is for it to judge.
+        if hop == nil {
+            handle.set(
+                AddressPolicy(
+                    AddressPolicy.reach(
+                        of: name, allowsPrivate: target.allowsPrivateAddresses)))
+        }
+        handle.set(knownAddresses: known, port: origin.port)
         handle.set(CURLOPT_CONNECT_ONLY, 1)
         if hop?.scheme == .http {
             handle.set(CURLOPT_HTTPPROXYTUNNEL, 1)
@@ -74,6 +95,7 @@ private final class DialTransfer: Transfer {
     func conclude(_ handle: EasyHandle, _ code: CURLcode) -> () -> Void {
         let done = self.done
         guard code == CURLE_OK else {
+            if handle.policy?.hasRefused == true { return { done(.failure(.addressNotAllowed)) } }
             let failure = TransferFailure(handle, code, host: origin.host, hop: hop).dialFailure
             return { done(.failure(failure)) }
         }

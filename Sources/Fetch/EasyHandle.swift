@@ -24,6 +24,9 @@ final class EasyHandle {
     fileprivate(set) var hasRefusedAddress = false
     private let message: UnsafeMutablePointer<CChar>
     private var fields: UnsafeMutablePointer<curl_slist>?
+    private var knownAddresses: UnsafeMutablePointer<curl_slist>?
+    /// Which addresses may be connected to; nil for all.
+    private(set) var policy: AddressPolicy?
     /// libcurl reads it during the transfer.
     private var address: WebAddress?
 
@@ -64,6 +67,7 @@ final class EasyHandle {
             field = current.pointee.next
         }
         curl_slist_free_all(fields)
+        curl_slist_free_all(knownAddresses)
         message.deallocate()
     }
 
@@ -86,6 +90,21 @@ final class EasyHandle {
         set(CURLOPT_PROXYUSERNAME, user)
         let password = hop.password ?? SecretBytes("")
         withCText(password) { check(CCurl_set_text(pointer, CURLOPT_PROXYPASSWORD, $0)) }
+    }
+
+    /// Has every address judged before it is connected to.
+    func set(_ policy: AddressPolicy) {
+        self.policy = policy
+    }
+
+    /// Answers in place of a resolver's (CURLOPT_RESOLVE(3)).
+    func set(knownAddresses: [String: [String]], port: UInt16) {
+        guard !knownAddresses.isEmpty else { return }
+        for (name, addresses) in knownAddresses {
+            let text = "\(name):\(port):\(addresses.joined(separator: ","))"
+            self.knownAddresses = curl_slist_append(self.knownAddresses, text)
+        }
+        check(CCurl_set_pointer(pointer, CURLOPT_RESOLVE, self.knownAddresses))
     }
 
     func set(_ address: WebAddress) {
@@ -163,6 +182,11 @@ private func openSocket(
     if handle.isPublicOnly, !isPublic(address) {
         handle.hasRefusedAddress = true
         return -1
+    }
+    // The address stands at the end of the structure, whole (CURLOPT_OPENSOCKETFUNCTION(3)).
+    if let policy = handle.policy, let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) {
+        let whole = (UnsafeRawPointer(address) + offset).assumingMemoryBound(to: sockaddr.self)
+        guard policy.admits(whole) else { return -1 }
     }
     #if canImport(Glibc)
         return socket(

@@ -357,6 +357,19 @@ open class ByteStream: Timed {
         }
     }
 
+    private var descriptor: Int32? {
+        var descriptor: Int32 = -1
+        return uv_fileno(handles.handle, &descriptor) == 0 ? descriptor : nil
+    }
+
+    /// The other side's address without brackets and port; "unknown" where it has none, as on a Unix
+    /// socket.
+    package var peerAddress: String { descriptor.flatMap(PeerFacts.address) ?? "unknown" }
+
+    /// The user of the process at the other end of a Unix socket, as it was when it connected (unix(7),
+    /// SO_PEERCRED); nil on any other socket.
+    package var peerUser: UInt32? { descriptor.flatMap(PeerFacts.user) }
+
     /// Whether bytes or an end wait in the kernel unseen (recv(2) with MSG_PEEK): for a connection that
     /// ought to be silent, a sign that it is of no more use.
     package var hasUnreadInput: Bool {

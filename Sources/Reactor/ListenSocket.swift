@@ -4,13 +4,16 @@
 import CUV
 import Glibc
 
-/// A listening TCP socket that workers share; it stays open until `close`.
+/// A listening socket that workers share; it stays open until `close`.
 package struct ListenSocket: Sendable {
     package let descriptor: Int32
-    /// The port that it got; the one asked for unless that was 0.
+    /// The port that it got; the one asked for unless that was 0. 0 for a Unix socket.
     package let port: UInt16
-    /// The address literal it is bound to, without brackets.
+    /// The address literal it is bound to, without brackets, or the path of a Unix socket.
     package let address: String
+    package let isUnix: Bool
+    /// The socket file that is ours to remove.
+    let file: FileIdentity?
 
     package static let backlog: Int32 = 1024
 
@@ -56,10 +59,15 @@ package struct ListenSocket: Sendable {
         let actual = withUnsafeBytes(of: &storage) { bytes in
             UInt16(bytes[2]) << 8 | UInt16(bytes[3])
         }
-        return ListenSocket(descriptor: descriptor, port: actual, address: address)
+        return ListenSocket(
+            descriptor: descriptor, port: actual, address: address, isUnix: false, file: nil)
     }
 
-    package func close() { Glibc.close(descriptor) }
+    /// Removes a socket file too, unless another has taken its path by now.
+    package func close() {
+        if let file, FileIdentity(address) == file { unlink(address) }
+        Glibc.close(descriptor)
+    }
 }
 
 private func setOption(

@@ -24,6 +24,12 @@ package enum AccessRefusal: Hashable, Sendable {
     case localSecretRequired
     /// The client sent a credential of its own, and the route refuses that.
     case clientCredentialRefused
+    /// The request asks for a protocol that the route does not pass on.
+    case upgradeNotAllowed
+    /// The route's rules do not have this method and path.
+    case methodOrPathNotAllowed
+    /// The route has rules, and the path could be read in more than one way.
+    case pathAmbiguous
     /// Dot segments would take the path out of the route's base path.
     case pathLeavesRoute
 }
@@ -65,17 +71,24 @@ package struct AccessGuard: Sendable {
     private let origins: ByteTable
     private let secret: SecretCheck?
     private let required: (name: FieldName, value: [UInt8]?)?
+    private let checksHost: Bool
+    private let defaultPort: UInt16
     /// The fields that callers send to the proxy itself; `RouteTable` keeps them from the upstream.
     package let consumedFields: [String]
 
     /// - Parameters:
     ///   - port: the listener's. `localhost`, `127.0.0.1` and `[::1]` are allowed with it.
     ///   - allowedHosts: more names; without a port they are good for the listener's.
+    ///   - isSecure: whether clients speak TLS, so that a Host without a port means 443.
+    ///   - checksHost: false on a Unix socket, which no web page reaches under any name.
     ///   - allowedOrigins: as browsers write them, `AllowedOrigin`.
     package init(
-        port: UInt16, allowedHosts: [HostAndPort] = [], allowedOrigins: [AllowedOrigin] = [],
+        port: UInt16, isSecure: Bool = false, checksHost: Bool = true,
+        allowedHosts: [HostAndPort] = [], allowedOrigins: [AllowedOrigin] = [],
         localSecret: LocalSecret? = nil, requiredField: RequiredField? = nil
     ) {
+        self.checksHost = checksHost
+        defaultPort = isSecure ? 443 : 80
         let own = ["localhost", "127.0.0.1", "[::1]"].map { (name: $0, port: port) }
         let more = allowedHosts.map { host in
             (
@@ -104,8 +117,10 @@ package struct AccessGuard: Sendable {
         _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
     ) -> AccessRefusal? {
         if head.method == .connect || head.method == .trace { return .methodNotSupported }
-        if let refusal = judgeHost(head, target, bytes) { return refusal }
+        if checksHost, let refusal = judgeHost(head, target, bytes) { return refusal }
         if let refusal = judgeBrowser(head, bytes) { return refusal }
+        // A preflight cannot carry what callers have to show, and asks for nothing but leave.
+        if PageAccess.isPreflight(head) { return nil }
         if let required, !carries(required.name, required.value, head, bytes) {
             return .requiredFieldMissing
         }
@@ -121,7 +136,7 @@ package struct AccessGuard: Sendable {
         let text: UnsafeRawBufferPointer
         if target.form == .absolute {
             // What is meant for a secured connection is not served on another (RFC 9110 section 7.4).
-            guard target.defaultPort == 80 else { return .hostNotAllowed }
+            guard target.defaultPort == defaultPort else { return .hostNotAllowed }
             text = target.authority.bytes(in: bytes)
         } else if let host = head.value(of: .host, in: bytes) {
             text = host
@@ -129,7 +144,8 @@ package struct AccessGuard: Sendable {
             return head.minorVersion == 0 ? nil : .hostNotAllowed
         }
         if let authority = Authority(text) {
-            let port = authority.port ?? target.defaultPort
+            let port =
+                authority.port ?? (target.form == .absolute ? target.defaultPort : defaultPort)
             if hosts.valueIgnoringCase(authority.host, tag: UInt32(port)) != nil { return nil }
         }
         return Authority.isValid(text) ? .hostNotAllowed : .hostInvalid

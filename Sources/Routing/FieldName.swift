@@ -65,6 +65,8 @@ struct FieldNameSet: Sendable {
         lengths |= 1 &<< UInt64(min(name.bytes.count, 63))
     }
 
+    mutating func insertKnown(_ field: KnownField) { known.insert(field) }
+
     /// The same set with one known field more or less.
     func with(_ field: KnownField, _ isMember: Bool) -> FieldNameSet {
         var copy = self

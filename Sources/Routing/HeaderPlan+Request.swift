@@ -9,11 +9,13 @@ extension HeaderPlan {
     ///
     /// - Parameters:
     ///   - framing: how the body goes upstream, which need not be how it came.
+    ///   - caller: who asks, where `tellsCaller`.
     ///   - forwardsExpect: whether to ask the upstream for a 100 before the body
     ///     (RFC 9110 section 10.1.1).
     package func writeRequest(
         _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer,
-        framing: BodyFraming, forwardsExpect: Bool = false, into output: inout ByteBuffer
+        framing: BodyFraming, forwardsExpect: Bool = false, caller: Caller? = nil,
+        into output: inout ByteBuffer
     ) {
         output.reserve(head.length + requestLines.count + basePath.count + 160)
         output.append(head.methodBytes.bytes(in: bytes))
@@ -42,6 +44,7 @@ extension HeaderPlan {
                 keepsTrailer: isChunked, into: &output)
         }
 
+        if let caller { writeCaller(caller, head, target, bytes, into: &output) }
         if let length, !keepsLength {
             output.append("Content-Length: ")
             output.append(decimal: length)
@@ -74,6 +77,97 @@ extension HeaderPlan {
         } else {
             basePath.withUnsafeBytes { output.append($0) }
         }
-        output.append(rest.whole)
+        guard let parameter, rest.path.count < rest.whole.count else {
+            output.append(rest.whole)
+            return
+        }
+        output.append(rest.path)
+        parameter.write(
+            UnsafeRawBufferPointer(rebasing: rest.whole[(rest.path.count + 1)...]), into: &output)
+    }
+
+    /// Whether the credential stands in the target, and `split` says where.
+    package var injectsIntoTarget: Bool { parameter != nil }
+
+    /// A head of this plan's, cut where the credential's parameter goes, and what stands before it. Nil
+    /// for `*`, which has no place for one.
+    package func split(
+        _ written: UnsafeRawBufferPointer
+    ) -> (before: UnsafeRawBufferPointer, separator: UInt8?, behind: UnsafeRawBufferPointer)? {
+        guard let lineEnd = written.firstIndex(of: ASCII.carriageReturn),
+            let start = written.firstIndex(of: ASCII.space)
+        else { return nil }
+        // The line ends with " HTTP/1.1".
+        let end = lineEnd - 9
+        let target = UnsafeRawBufferPointer(rebasing: written[(start + 1)..<end])
+        guard target.first == ASCII.slash else { return nil }
+        return (
+            UnsafeRawBufferPointer(rebasing: written[..<end]),
+            QueryParameter.separator(behind: target),
+            UnsafeRawBufferPointer(rebasing: written[end...])
+        )
+    }
+}
+
+/// Who sent a request, for fields that tell the upstream.
+package struct Caller {
+    /// An address literal without brackets; "unknown" on a Unix socket (RFC 7239 section 6.2).
+    package var address: String
+    /// Whether the client spoke TLS to us.
+    package var isSecure: Bool
+
+    package init(address: String, isSecure: Bool) {
+        self.address = address
+        self.isSecure = isSecure
+    }
+}
+
+extension HeaderPlan {
+    /// Whether `writeRequest` wants to know the caller.
+    package var tellsCaller: Bool { !callerFields.isEmpty }
+
+    private func writeCaller(
+        _ caller: Caller, _ head: borrowing MessageHead, _ target: RequestTarget,
+        _ bytes: UnsafeRawBufferPointer, into output: inout ByteBuffer
+    ) {
+        let authority =
+            target.form == .absolute
+            ? target.authority.bytes(in: bytes)
+            : head.value(of: .host, in: bytes) ?? UnsafeRawBufferPointer(start: nil, count: 0)
+        let scheme: StaticString = caller.isSecure ? "https" : "http"
+        for field in callerFields {
+            switch field {
+            case .xForwardedFor:
+                output.append(text: "X-Forwarded-For: \(caller.address)\r\n")
+            case .xForwardedHost:
+                if authority.isEmpty { continue }
+                HeadWriter.appendField("X-Forwarded-Host", authority, into: &output)
+            case .xForwardedProto:
+                HeadWriter.appendField("X-Forwarded-Proto", scheme, into: &output)
+            case .forwarded:
+                // An IPv6 address needs brackets and so quotes (RFC 7239 section 6).
+                let isV6 = caller.address.contains(":")
+                output.append("Forwarded: for=")
+                output.append(text: isV6 ? "\"[\(caller.address)]\"" : caller.address)
+                if !authority.isEmpty {
+                    output.append(";host=\"")
+                    output.append(authority)
+                    output.append("\"")
+                }
+                output.append(";proto=")
+                output.append(scheme)
+                output.append("\r\n")
+            case .via: output.append("Via: 1.1 credential-proxy\r\n")
+            }
+        }
+    }
+}
+
+extension MessageHead {
+    /// What stands behind the question mark of the target; nil without one.
+    func query(in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        let text = target.bytes(in: bytes)
+        guard let question = text.firstIndex(of: ASCII.question) else { return nil }
+        return UnsafeRawBufferPointer(rebasing: text[(question + 1)...])
     }
 }

@@ -13,14 +13,19 @@ package struct ClientTerms {
     /// Host and port as the client wrote them, for a rewritten Location; where it is empty such a
     /// Location becomes a path.
     package var authority: UnsafeRawBufferPointer
+    /// The allowed origin whose page asked; empty for any other client.
+    package var origin = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// Whether the client speaks TLS to us, so that its URLs begin with https.
+    package var isSecure: Bool
 
     package init(
         minorVersion: UInt8 = 1, closes: Bool = false,
-        authority: UnsafeRawBufferPointer = .init(start: nil, count: 0)
+        authority: UnsafeRawBufferPointer = .init(start: nil, count: 0), isSecure: Bool = false
     ) {
         self.minorVersion = minorVersion
         self.closes = closes
         self.authority = authority
+        self.isSecure = isSecure
     }
 }
 
@@ -53,11 +58,25 @@ extension HeaderPlan {
         output.reserve(head.length + client.authority.count + 128)
         writeStatusLine(head, bytes, into: &output)
         let rewrites = location != nil && head.present.contains(.location)
-        FieldCopy.write(
-            head, bytes, dropping: rewrites ? responseDrops.with(.location, true) : responseDrops,
-            keepsLength: keepsLength, keepsTrailer: isChunked, into: &output)
+        let rewritesCookies = cookies != nil && head.present.contains(.setCookie)
+        let speaksToPage = !client.origin.isEmpty && !isInterim
+        if rewrites || rewritesCookies || speaksToPage {
+            var drops = speaksToPage ? pageDrops : responseDrops
+            if rewrites { drops.insertKnown(.location) }
+            if rewritesCookies { drops.insertKnown(.setCookie) }
+            FieldCopy.write(
+                head, bytes, dropping: drops, keepsLength: keepsLength, keepsTrailer: isChunked,
+                into: &output)
+        } else {
+            FieldCopy.write(
+                head, bytes, dropping: responseDrops, keepsLength: keepsLength,
+                keepsTrailer: isChunked, into: &output)
+        }
         if rewrites { writeLocations(head, bytes, client, into: &output) }
+        if rewritesCookies { writeCookies(head, bytes, client, into: &output) }
         if isInterim { return .none }
+        if speaksToPage { PageAccess.writeFields(client.origin, into: &output) }
+        responseLines.withUnsafeBytes { output.append($0) }
         if case .length(let count) = framing, !head.present.contains(.contentLength) {
             output.append("Content-Length: ")
             output.append(decimal: count)
@@ -96,10 +115,42 @@ extension HeaderPlan {
             let value = field.value.bytes(in: bytes)
             output.append(field.name.bytes(in: bytes))
             output.append(": ")
-            if location?.write(value, authority: client.authority, into: &output) != true {
+            if location?.write(
+                value, authority: client.authority, isSecure: client.isSecure, into: &output)
+                != true
+            {
                 output.append(value)
             }
             output.append("\r\n")
         }
+    }
+
+    private func writeCookies(
+        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer, _ client: ClientTerms,
+        into output: inout ByteBuffer
+    ) {
+        for index in 0..<head.fieldCount {
+            let field = head.fields[index]
+            guard field.known == .setCookie, !field.isNamedByConnection else { continue }
+            let value = field.value.bytes(in: bytes)
+            output.append(field.name.bytes(in: bytes))
+            output.append(": ")
+            if cookies?.write(value, isSecure: client.isSecure, into: &output) != true {
+                output.append(value)
+            }
+            output.append("\r\n")
+        }
+    }
+
+    /// Whether a response sets a cookie that `rewrite_cookies` had to leave as it is, for the log.
+    package func hasFixedCookie(
+        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer, isSecure: Bool
+    ) -> Bool {
+        guard let cookies, head.present.contains(.setCookie) else { return false }
+        for index in 0..<head.fieldCount where head.fields[index].known == .setCookie {
+            let value = head.fields[index].value.bytes(in: bytes)
+            if !cookies.canRewrite(value, isSecure: isSecure) { return true }
+        }
+        return false
     }
 }

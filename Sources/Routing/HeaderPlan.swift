@@ -11,6 +11,8 @@ package final class HeaderPlan: Sendable {
     /// What a client's head loses; Content-Length and Trailer depend on the message.
     let requestDrops: FieldNameSet
     let responseDrops: FieldNameSet
+    /// The same for an answer that a page may read.
+    let pageDrops: FieldNameSet
     /// The upstream's Host line and the fields that the route sets, each with its CR LF.
     let requestLines: [UInt8]
     /// Scheme and authority of the upstream as its Host line has them, for proofs.
@@ -21,6 +23,14 @@ package final class HeaderPlan: Sendable {
     let location: LocationRule?
     /// Refusals of this route's API that mean something else than they say.
     package let refusalRules: [RefusalRule]
+    let cookies: CookieRule?
+    /// Lines for final responses, each with its CR LF.
+    let responseLines: [UInt8]
+    let callerFields: [CallerField]
+    /// The query parameter that carries the credential.
+    let parameter: QueryParameter?
+    let upgrades: UpgradeRule
+    let rules: PathRules?
     private let hasCredential: Bool
     private let clientField: ClientFieldPolicy
     private let credentialField: FieldName?
@@ -36,7 +46,8 @@ package final class HeaderPlan: Sendable {
         hasCredential = credential != nil
         clientField = credential?.clientField ?? .keep
         var own: FieldName?
-        if let credential {
+        parameter = credential?.parameter.flatMap { QueryParameter($0) }
+        if let credential, credential.parameter == nil {
             let field = try Self.name(credential.field, number)
             guard !Self.framing.contains(field.known), field.known != .host else {
                 throw .fieldReserved(route: number, name: credential.field)
@@ -81,13 +92,43 @@ package final class HeaderPlan: Sendable {
             lines += Self.line(name, value)
         }
 
+        callerFields = spec.callerFields
+        // Those that a list can be grown by are; the others are said once.
+        if callerFields.contains(.xForwardedHost) { drops.insertKnown(.xForwardedHost) }
+        if callerFields.contains(.xForwardedProto) { drops.insertKnown(.xForwardedProto) }
         requestDrops = drops
         requestLines = lines
         // An alternative service (RFC 7838) is the upstream's, not that of the origin that the
         // client asked, and would lead past the proxy.
-        responseDrops = FieldNameSet(KnownFieldSet.hopByHop.union([.altSvc])).with(.trailer, false)
+        var answerDrops = FieldNameSet(KnownFieldSet.hopByHop.union([.altSvc])).with(
+            .trailer, false)
+        var answerLines: [UInt8] = []
+        for name in spec.removedResponseFields + spec.setResponseFields.map(\.name) {
+            let field = try Self.name(name, number)
+            guard !Self.unsettable.contains(field.known) else {
+                throw .fieldReserved(route: number, name: name)
+            }
+            answerDrops.insert(field)
+        }
+        for (name, value) in spec.setResponseFields {
+            guard FieldValue.isValid(value) else {
+                throw .fieldValueInvalid(route: number, name: name)
+            }
+            answerLines += Self.line(name, value)
+        }
+        responseDrops = answerDrops
+        for field in PageAccess.replacedFields { answerDrops.insert(field) }
+        pageDrops = answerDrops
+        responseLines = answerLines
+        cookies = spec.rewritesCookies ? CookieRule(spec) : nil
         prefixCount = PathPrefix.trimmed(spec.path).utf8.count
         basePath = Array(spec.upstream.basePath.utf8)
+        guard let upgrades = UpgradeRule(spec.upgrades) else {
+            let name = spec.upgrades.first { UpgradeRule([$0]) == nil }
+            throw .upgradeInvalid(route: number, name: name ?? "")
+        }
+        self.upgrades = upgrades
+        rules = try PathRules(allow: spec.allow, deny: spec.deny, route: number)
         location = spec.rewritesLocation ? LocationRule(spec) : nil
         refusalRules = spec.refusalRules
     }
@@ -129,6 +170,11 @@ extension HeaderPlan {
         if !basePath.isEmpty, DotSegments.climb(in: rest(of: target, bytes).path) {
             return .refuse(.pathLeavesRoute)
         }
+        if let rules {
+            guard target.form != .asterisk else { return .refuse(.methodOrPathNotAllowed) }
+            let path = rest(of: target, bytes).path
+            if let refusal = rules.judge(head, path: path, bytes) { return .refuse(refusal) }
+        }
         guard hasCredential else { return .forward(withCredential: false) }
         switch clientField {
         case .replace: break
@@ -149,10 +195,20 @@ extension HeaderPlan {
             && credentialField?.known == .authorization && !carriesCredentialField(head, bytes)
     }
 
+    /// What becomes of the request's wish for another protocol.
+    package func upgrade(
+        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer
+    ) -> UpgradeVerdict {
+        head.present.contains(.upgrade) ? upgrades.judge(head, bytes) : .none
+    }
+
     private func carriesCredentialField(
         _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer
     ) -> Bool {
-        guard let credentialField else { return false }
+        guard let credentialField else {
+            guard let parameter, let query = head.query(in: bytes) else { return false }
+            return parameter.occurs(in: query)
+        }
         for index in 0..<head.fieldCount where credentialField.matches(head.fields[index], bytes) {
             return true
         }

@@ -26,11 +26,11 @@ struct LocationRule: Sendable {
 
     /// Writes the rewritten value, or writes nothing and returns false.
     ///
-    /// `https://api/base/x`, `//api/base/x` and `/base/x` become `http://authority/prefix/x`; a
+    /// `https://api/base/x`, `//api/base/x` and `/base/x` become `http://authority/prefix/x` (https where the client speaks it); a
     /// Location of the other scheme does not, since it names another origin. Without an authority a
     /// path is written, which a client resolves against its own request.
     func write(
-        _ value: UnsafeRawBufferPointer, authority: UnsafeRawBufferPointer,
+        _ value: UnsafeRawBufferPointer, authority: UnsafeRawBufferPointer, isSecure: Bool,
         into output: inout ByteBuffer
     ) -> Bool {
         guard let reference = pathOfOwn(value) else { return false }
@@ -42,7 +42,7 @@ struct LocationRule: Sendable {
         else { return false }
         let tail = UnsafeRawBufferPointer(rebasing: reference[basePath.count...])
         if !authority.isEmpty {
-            output.append("http://")
+            output.append(isSecure ? "https://" : "http://")
             output.append(authority)
         }
         prefix.withUnsafeBytes { output.append($0) }

@@ -15,7 +15,8 @@ final class RouteIndex: Sendable {
     private let wholeServers: [Int32]
     private let prefixBytesMax: Int
 
-    init(_ specs: [RouteSpec]) throws(RouteError) {
+    /// - Parameter listener: whose routes are looked up; nil where all have the same.
+    init(_ specs: [RouteSpec], for listener: Int?) throws(RouteError) {
         var hostNumbers: [String: UInt32] = [:]
         var hostEntries: [ByteTable.Entry] = []
         var prefixEntries: [ByteTable.Entry] = []
@@ -24,6 +25,7 @@ final class RouteIndex: Sendable {
         var wholeServers: [Int32] = [-1]
         var longest = 0
         for (route, spec) in specs.enumerated() {
+            if let listener, spec.listeners?.contains(listener) == false { continue }
             var host: UInt32 = 0
             if let name = spec.host {
                 guard let parts = HostAndPort(name), parts.port == nil else {

@@ -12,6 +12,11 @@ package struct RouteSpec: Sendable {
     package var upstream: UpstreamURL
     /// Certificates to trust in place of the system's, PEM.
     package var caFile: String?
+    package var tls: UpstreamTLS?
+    /// An address literal that is connected to instead of what the name resolves to.
+    package var address: String?
+    /// Whether a public name may lead into a private network.
+    package var allowsPrivateAddresses = false
     /// The value of the Host field that the upstream sees; nil for the upstream's own.
     package var hostField: String?
     package var credential: RouteCredential?
@@ -19,6 +24,22 @@ package struct RouteSpec: Sendable {
     package var setFields: [(name: String, value: String)] = []
     /// Fields of the client that are dropped.
     package var removedFields: [String] = []
+    /// The same for what goes to the client.
+    package var setResponseFields: [(name: String, value: String)] = []
+    package var removedResponseFields: [String] = []
+    /// What the upstream is told of the caller; nothing by default.
+    package var callerFields: [CallerField] = []
+    /// Whether cookies are made to be kept for this proxy.
+    package var rewritesCookies = false
+    /// Numbers of the listeners that serve it; nil for all.
+    package var listeners: Set<Int>?
+    /// Protocols that a connection may change to, as the Upgrade field names them.
+    package var upgrades = UpgradeRule.standard
+    /// Methods and paths that may be asked for, `GET /repos/**`; empty for all. Paths are what the route
+    /// puts behind the upstream's URL.
+    package var allow: [String] = []
+    /// Those that may not, whatever `allow` says.
+    package var deny: [String] = []
     /// Whether a Location that names the upstream is turned into one that names this proxy.
     package var rewritesLocation = true
     /// Exceptions from what refusals mean; the first that fits counts.
@@ -40,16 +61,28 @@ package struct RouteCredential: Sendable {
     package var slot: CredentialSlot
     /// The name of the field that carries it.
     package var field: String
+    /// The name of the query parameter that carries it instead of a field.
+    package var parameter: String?
     package var clientField: ClientFieldPolicy
 
     package init(
-        slot: CredentialSlot, field: String = "Authorization",
+        slot: CredentialSlot, field: String = "Authorization", parameter: String? = nil,
         clientField: ClientFieldPolicy = .replace
     ) {
         self.slot = slot
         self.field = field
+        self.parameter = parameter
         self.clientField = clientField
     }
+}
+
+/// Fields that tell an upstream who called (RFC 7239; RFC 9110 section 7.6.3).
+package enum CallerField: String, CaseIterable, Sendable {
+    case xForwardedFor = "x-forwarded-for"
+    case xForwardedHost = "x-forwarded-host"
+    case xForwardedProto = "x-forwarded-proto"
+    case forwarded
+    case via
 }
 
 /// What becomes of a field of the client's that has the name of the credential's.
@@ -72,6 +105,8 @@ package enum RouteError: Error, Hashable, Sendable {
     case fieldValueInvalid(route: Int, name: String)
     /// The field frames the message, names the host or carries the credential.
     case fieldReserved(route: Int, name: String)
+    case upgradeInvalid(route: Int, name: String)
+    case ruleInvalid(route: Int, rule: String)
     /// The client's field is to be kept although it may hold the local secret.
     case keptFieldMayHoldSecret(route: Int, name: String)
 }

@@ -18,26 +18,36 @@ package struct Upstream: Hashable, Sendable {
     package let origin: Origin
     /// Certificates to trust in place of the system's, PEM.
     package let caFile: String?
+    package let tls: UpstreamTLS?
+    package let dialTarget: DialTarget
 }
 
 /// All routes; immutable. A table that exists is valid.
 package struct RouteTable: Sendable {
     package let routes: [Route]
     package let upstreams: [Upstream]
-    private let index: RouteIndex
+    /// One for each listener, or one for all.
+    private let indexes: [RouteIndex]
     private let specs: [RouteSpec]
     private let consumedFields: [String]
+    private let listeners: Int
 
-    /// - Parameter consumedFields: fields that are meant for the proxy itself and go no further: the
-    ///   local secret's and the required one (`AccessGuard.consumedFields`).
+    /// - Parameters:
+    ///   - consumedFields: fields that are meant for the proxy itself and go no further: the local
+    ///     secret's and the required one (`AccessGuard.consumedFields`).
+    ///   - listeners: how many there are; `RouteSpec.listeners` has their numbers.
     package init(
-        _ specs: [RouteSpec], consumedFields: [String] = []
+        _ specs: [RouteSpec], consumedFields: [String] = [], listeners: Int = 1
     ) throws(RouteError) {
         var upstreams: [Upstream] = []
         var places: [Upstream: Int] = [:]
         var routes: [Route] = []
         for (number, spec) in specs.enumerated() {
-            let upstream = Upstream(origin: spec.upstream.origin, caFile: spec.caFile)
+            let upstream = Upstream(
+                origin: spec.upstream.origin, caFile: spec.caFile, tls: spec.tls,
+                dialTarget: DialTarget(
+                    spec.upstream.origin, address: spec.address,
+                    allowsPrivateAddresses: spec.allowsPrivateAddresses))
             let place = places[upstream] ?? upstreams.count
             if place == upstreams.count {
                 upstreams.append(upstream)
@@ -47,7 +57,16 @@ package struct RouteTable: Sendable {
             routes.append(
                 Route(upstream: place, credential: spec.credential?.slot, plan: plan))
         }
-        index = try RouteIndex(specs)
+        var indexes: [RouteIndex] = []
+        if specs.allSatisfy({ $0.listeners == nil }) {
+            indexes.append(try RouteIndex(specs, for: nil))
+        } else {
+            for listener in 0..<listeners {
+                indexes.append(try RouteIndex(specs, for: listener))
+            }
+        }
+        self.indexes = indexes
+        self.listeners = listeners
         self.routes = routes
         self.upstreams = upstreams
         self.specs = specs
@@ -58,7 +77,8 @@ package struct RouteTable: Sendable {
     /// reference count that two threads change costs three times as much.
     package func unshared() -> RouteTable {
         do {
-            return try RouteTable(specs, consumedFields: consumedFields)
+            return try RouteTable(
+                specs, consumedFields: consumedFields, listeners: listeners)
         } catch {
             preconditionFailure("the same routes were valid before: \(error)")
         }
@@ -66,20 +86,24 @@ package struct RouteTable: Sendable {
 
     /// The route of a request, as an index into `routes`. The host of an absolute target counts,
     /// else the Host field's.
+    ///
+    /// - Parameter listener: the number of the one that it came through.
     package func match(
-        _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
+        _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer,
+        listener: Int = 0
     ) -> Int? {
         let authority =
             target.form == .absolute
             ? target.authority.bytes(in: bytes) : head.value(of: .host, in: bytes)
         let host = authority.flatMap { Authority($0)?.host } ?? .init(start: nil, count: 0)
+        let index = indexes[indexes.count == 1 ? 0 : listener]
         if target.form == .asterisk { return index.wholeServer(host: host) }
-        return match(host: host, path: target.pathAlone(bytes))
+        return index.match(host: host, path: target.pathAlone(bytes))
     }
 
     /// The route for a host without port, in any case, and a raw path without query. An empty path
-    /// is the root's.
+    /// is the root's. Of the first listener.
     package func match(host: UnsafeRawBufferPointer, path: UnsafeRawBufferPointer) -> Int? {
-        index.match(host: host, path: path)
+        indexes[0].match(host: host, path: path)
     }
 }

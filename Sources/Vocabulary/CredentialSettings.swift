@@ -14,6 +14,17 @@ package enum SecretSource: Equatable, Sendable {
 
 /// How the credential reaches the upstream (RFC 9110 section 11.6.2; RFC 6750 section 2.1).
 package struct Injection: Hashable, Sendable {
+    /// What is made of the token.
+    package enum Form: Hashable, Sendable {
+        /// A field: name, prefix and the token as it is.
+        case token
+        /// The field with user and token as a pair (RFC 7617), behind the prefix.
+        case basic(user: String)
+        /// A parameter of the query; field and prefix mean nothing.
+        case query(name: String)
+    }
+
+    package var form = Form.token
     /// The field's name as it is sent.
     package var field: String
     /// What stands before the token, its space included: "Bearer ", or nothing.

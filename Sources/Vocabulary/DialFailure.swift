@@ -4,6 +4,8 @@
 /// Why a connection could not be dialled.
 package enum DialFailure: Error, Hashable, Sendable {
     case nameNotResolved
+    /// The name led to addresses that it may not lead to, and to no other.
+    case addressNotAllowed
     case refused
     case timedOut
     case forwardProxy(String)

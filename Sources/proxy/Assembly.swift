@@ -14,29 +14,29 @@ import Vocabulary
 
 /// A proxy that forwards requests, from the moment it is made until it has drained.
 final class RunningProxy: Sendable {
-    /// Where it listens, as it can be written into a URL.
+    /// Where it listens: a URL, or `unix:` and a path.
     let addresses: [String]
-    /// The ports in the same order.
+    /// The TCP ports among them.
     let ports: [UInt16]
     private let group: WorkerGroup
-    private let sockets: [ListenSocket]
+    private let listeners: BoundListeners
     private let keepsAccepting: Bool
     private let tools: CredentialTools
     private let messages: AsyncStream<ToControl>.Continuation
     private let control: Task<Void, Never>
 
     private init(
-        group: WorkerGroup, sockets: [ListenSocket], keepsAccepting: Bool, tools: CredentialTools,
+        group: WorkerGroup, listeners: BoundListeners, keepsAccepting: Bool, tools: CredentialTools,
         messages: AsyncStream<ToControl>.Continuation, control: Task<Void, Never>
     ) {
         self.group = group
-        self.sockets = sockets
+        self.listeners = listeners
         self.keepsAccepting = keepsAccepting
         self.tools = tools
         self.messages = messages
         self.control = control
-        addresses = sockets.map { "\(ListenAddress(host: $0.address, port: $0.port))" }
-        ports = sockets.map(\.port)
+        addresses = listeners.all.map(\.url)
+        ports = listeners.ports
     }
 
     /// Binds, then starts everything; when it throws, nothing is left behind that listens.
@@ -44,21 +44,21 @@ final class RunningProxy: Sendable {
         _ settings: Settings, person: PersonPresence, log: Log,
         loginCommand: @escaping @Sendable (CredentialID) -> String, in world: World
     ) async throws(CommandFailure) -> RunningProxy {
-        let sockets = try bind(settings.listen, log)
+        let listeners = try BoundListeners(settings, in: world, log: log)
         do throws(CommandFailure) {
-            return try await start(settings, on: sockets, person, log, loginCommand, in: world)
+            return try await start(settings, on: listeners, person, log, loginCommand, in: world)
         } catch {
-            for socket in sockets { socket.close() }
+            listeners.close()
             throw error
         }
     }
 
     private static func start(
-        _ settings: Settings, on sockets: [ListenSocket], _ person: PersonPresence, _ log: Log,
+        _ settings: Settings, on listeners: BoundListeners, _ person: PersonPresence, _ log: Log,
         _ loginCommand: @escaping @Sendable (CredentialID) -> String, in world: World
     ) async throws(CommandFailure) -> RunningProxy {
         let tools = try CredentialTools(
-            settings, log: log, listening: sockets.map(\.port), loginCommand: loginCommand,
+            settings, log: log, listening: listeners.ports, loginCommand: loginCommand,
             in: world)
         let secret = try await settings.access.readSecret(in: tools.surroundings)
         let dials = DialRelay(
@@ -70,13 +70,11 @@ final class RunningProxy: Sendable {
             group = try WorkerGroup(
                 count: settings.workers, settings: WorkerSettings(settings, person: person),
                 table: settings.routes, credentials: settings.credentials.count,
-                listeners: sockets.map { socket in
-                    (socket, settings.access.makeGuard(port: socket.port, secret: secret))
-                },
+                listeners: listeners.all.map { $0.dataListener(settings.access, secret: secret) },
                 log: log
             ) { message in
-                if case .dial(let origin, let ticket) = message {
-                    dials.dial(origin, ticket)
+                if case .dial(let target, let ticket) = message {
+                    dials.dial(target, ticket)
                 } else {
                     messages.yield(message)
                 }
@@ -89,9 +87,13 @@ final class RunningProxy: Sendable {
         }
         let plane = ControlPlane(settings.credentials, person: person, in: tools.surroundings)
         let mailboxes = group.mailboxes
-        let control = Task { await plane.run(messages: stream, workers: mailboxes) }
+        let control = Task {
+            let certificates = Task { await listeners.watchCertificates(log) }
+            await plane.run(messages: stream, workers: mailboxes)
+            certificates.cancel()
+        }
         return RunningProxy(
-            group: group, sockets: sockets, keepsAccepting: settings.shutdown.keepsAccepting,
+            group: group, listeners: listeners, keepsAccepting: settings.shutdown.keepsAccepting,
             tools: tools, messages: messages, control: control)
     }
 
@@ -115,58 +117,7 @@ final class RunningProxy: Sendable {
     }
 
     private func closeSockets() {
-        for socket in sockets { socket.close() }
-    }
-}
-
-// MARK: Listening
-
-extension RunningProxy {
-    private static func bind(
-        _ addresses: [ListenAddress], _ log: Log
-    ) throws(CommandFailure) -> [ListenSocket] {
-        var sockets: [ListenSocket] = []
-        for address in addresses {
-            do throws(ReactorError) {
-                sockets.append(try ListenSocket.bind(address: address.host, port: address.port))
-            } catch {
-                // A machine without IPv6 has no ::1; whoever asked for "localhost" still has the
-                // other half of it. Every other failure ends the start.
-                if address.host == "::1", error.meansNoSuchFamily, addresses.contains(address.twin)
-                {
-                    log.warning(
-                        "not listening", ("address", .text("\(address)")),
-                        ("reason", .text(error.reason)))
-                    continue
-                }
-                for socket in sockets { socket.close() }
-                throw CommandFailure(
-                    .failure, "cannot listen on \(address): \(error.reason)",
-                    hint: hint(for: error, at: address))
-            }
-        }
-        return sockets
-    }
-
-    private static func hint(for error: ReactorError, at address: ListenAddress) -> String? {
-        switch error {
-        case .addressInUse:
-            "end what listens there, or run \"proxy serve --listen "
-                + "\(ListenAddress(host: address.host, port: 0))\" for a free port"
-        case .addressNotAvailable: "listen on an address of this machine, such as 127.0.0.1"
-        default: nil
-        }
-    }
-}
-
-extension ListenAddress {
-    /// The other loopback address, same port.
-    fileprivate var twin: ListenAddress { ListenAddress(host: "127.0.0.1", port: port) }
-}
-
-extension ReactorError {
-    fileprivate var meansNoSuchFamily: Bool {
-        self == .addressNotAvailable || self == .familyNotSupported
+        listeners.close()
     }
 }
 
@@ -201,6 +152,7 @@ extension WorkerSettings {
         connect = settings.timeouts.connect
         response = settings.timeouts.responseHead ?? 0
         upstreamIdle = settings.timeouts.upstreamIdle
+        tunnelIdle = settings.timeouts.tunnelIdle ?? 0
         upstreamAge = settings.timeouts.upstreamAge
         // A token endpoint may be silent for longer than a client should hang: the refresh goes on, the
         // request is told to come again. Waits for a person are ended by the control plane itself.
@@ -244,9 +196,9 @@ private final class DialRelay: Sendable {
         self.mailboxes.withLock { $0 = mailboxes }
     }
 
-    func dial(_ origin: Origin, _ ticket: Ticket) {
+    func dial(_ target: DialTarget, _ ticket: Ticket) {
         let mailbox = mailboxes.withLock { $0[ticket.worker] }
-        dialler.dial(origin, timeoutMilliseconds: timeoutMilliseconds) { result in
+        dialler.dial(target, timeoutMilliseconds: timeoutMilliseconds) { result in
             mailbox.post(.dialled(ticket, result))
         }
     }

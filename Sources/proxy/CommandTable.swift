@@ -12,7 +12,8 @@ import Vocabulary
 enum CommandTable {
     static let commands: [any Command.Type] = [
         ServeCommand.self, LoginCommand.self, LogoutCommand.self, StatusCommand.self,
-        TokenCommand.self, RefreshCommand.self, ImportCommand.self, StoreCommand.self, CheckCommand.self, DemoCommand.self,
+        TokenCommand.self, RefreshCommand.self, ImportCommand.self, StoreCommand.self,
+        CheckCommand.self, CertificateCommand.self, DemoCommand.self,
         VersionCommand.self, HelpCommand.self,
     ]
 

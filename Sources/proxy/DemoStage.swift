@@ -24,7 +24,7 @@ struct DemoStage: Sendable {
     private let proxy: RunningProxy
 
     /// The proxy, for a URL.
-    var address: String { "http://" + proxy.addresses[0] }
+    var address: String { proxy.addresses[0] }
 
     static func set(
         isAutomatic: Bool, port: UInt16, in world: World

@@ -168,9 +168,18 @@ import Vocabulary
                 + "the client's fields are passed on where there is none"
         ),
         (
-            ["upstream: https://x, credential: a, allow: ['GET /**']"],
-            "2:43: the key \"allow\" is not supported yet | every method and path of the route is "
-                + "forwarded; leave the key out"
+            ["upstream: https://x, credential: a, allow: []"],
+            "2:43: \"allow\" lists nothing | leave the key out, or leave the route out"
+        ),
+        (
+            ["upstream: https://x, credential: a, deny: ['/a']"],
+            "2:50: \"/a\" is no rule | write a method and a path, such as \"GET /repos/**\"; * stands "
+                + "for one segment or a part of it, ** at the end for all below, * for every method"
+        ),
+        (
+            ["upstream: https://x, credential: a, upgrades: [websocket, h2c]"],
+            "2:65: \"h2c\" is no protocol that can be passed on | name it as the Upgrade header does, "
+                + "such as websocket; h2c, HTTP and TLS would carry requests past the rules"
         ),
         (
             ["upstream: https://x, credential: a, paht: /a"],

@@ -143,9 +143,27 @@ import Vocabulary
         ("listen: []", "6:1: there is no address to listen on"),
         ("listen: [9000, 9000]", "6:16: 127.0.0.1:9000 is listed twice"),
         (
-            "listen: unix:/run/p.sock",
-            "6:9: listening on a Unix socket is not supported yet | listen on a loopback address, "
-                + "such as 127.0.0.1:8080"
+            "listen: 'unix:'",
+            "6:9: \"unix:\" is no path of a socket | it may have up to 107 bytes: "
+                + "unix:/run/user/1000/proxy.sock"
+        ),
+        (
+            "listen: [{ address: 9000, mode: '0600' }]",
+            "6:27: \"mode\" means nothing for \"9000\" | it is for a socket file, unix:/path.sock"
+        ),
+        (
+            "listen: [{ address: 'unix:/p', mode: 99 }]",
+            "6:38: \"99\" is no file mode | write it in octal, such as \"0660\""
+        ),
+        (
+            "listen: [{ address: 9000, tls: { certificate: a.pem } }]",
+            "6:32: \"tls\" needs the key \"key\" | \"proxy certificate\" makes a certificate and a key "
+                + "for this machine"
+        ),
+        (
+            "listen: [{ name: x }]",
+            "6:10: listener needs the key \"address\" | write address: 127.0.0.1:8080 or "
+                + "unix:/path.sock"
         ),
         ("workers: 0", "6:10: \"workers\" must be a number from 1 to 64, and this is \"0\""),
         ("workers: two", "6:10: \"workers\" must be a number from 1 to 64, and this is \"two\""),

@@ -48,9 +48,9 @@ final class TestPlane: Sendable {
             case .need(_, let generation, _):
                 needs.withLock { $0.append(Need(newerThan: generation)) }
                 onNeed(generation, self)
-            case .dial(let origin, let ticket):
+            case .dial(let target, let ticket):
                 dials.withLock { $0 += 1 }
-                post(.dialled(ticket, connect(to: origin)))
+                post(.dialled(ticket, connect(to: target.origin)))
             case .challenged(_, _, let facts): reports.withLock { $0.append(facts) }
             case .stopped: break
             }
@@ -78,7 +78,8 @@ final class TestPlane: Sendable {
     /// - Parameter onNeed: what the control plane does when it is asked; by default it hands out
     ///   `token-2`, `token-3` and so on.
     init(
-        upstream: String, path: String = "", caFile: String? = nil, credential: Bool = true,
+        upstream: String, path: String = "", caFile: String? = nil, tls: UpstreamTLS? = nil,
+        credential: Bool = true,
         token: String? = "token-1", settings: WorkerSettings = WorkerSettings(),
         refusals: [RefusalRule] = [], clientField: ClientFieldPolicy = .replace,
         onNeed: @escaping @Sendable (Generation, Shared) -> Void = { generation, shared in
@@ -92,13 +93,14 @@ final class TestPlane: Sendable {
         port = socket.port
         var spec = RouteSpec(path: path, upstream: try UpstreamURL(upstream))
         spec.caFile = caFile
+        spec.tls = tls
         spec.refusalRules = refusals
         if credential {
             spec.credential = RouteCredential(slot: CredentialSlot(0), clientField: clientField)
         }
         group = try WorkerGroup(
             count: 1, settings: settings, table: RouteTable([spec]), credentials: 1,
-            listeners: [(socket, AccessGuard(port: socket.port))],
+            listeners: [DataListener(socket, AccessGuard(port: socket.port))],
             log: Log(level: .off, format: .text)
         ) { shared.hear($0) }
         socket.close()

@@ -19,7 +19,7 @@ extension Dialler {
     ) async -> Result<Int32, DialFailure> {
         await withCheckedContinuation { continuation in
             dial(
-                Origin(scheme: scheme, host: host, port: port),
+                DialTarget(Origin(scheme: scheme, host: host, port: port)),
                 timeoutMilliseconds: timeoutMilliseconds
             ) { continuation.resume(returning: $0) }
         }

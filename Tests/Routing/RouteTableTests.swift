@@ -3,6 +3,28 @@ import Routing
 import Testing
 import Vocabulary
 
+@Suite struct `Routes of listeners` {
+    @Test func `are looked up among their own`() throws {
+        var own = try RouteSpec.to("https://a.example", path: "/x")
+        own.listeners = [1]
+        let other = try RouteSpec.to("https://b.example", path: "/y")
+        var twin = try RouteSpec.to("https://c.example", path: "/x")
+        twin.listeners = [0, 2]
+        let table = try RouteTable([own, other, twin], listeners: 3)
+        for (listener, path, expected) in [
+            (0, "/x", 2), (1, "/x/1", 0), (2, "/x", 2), (0, "/y", 1), (1, "/y", 1),
+        ] {
+            let found = try withRequest("GET \(path) HTTP/1.1\nHost: localhost") {
+                table.match($0, $1, $2, listener: listener)
+            }
+            #expect(found == expected)
+        }
+        #expect(throws: RouteError.overlap(route: 1, with: 0)) {
+            try RouteTable([twin, twin], listeners: 3)
+        }
+    }
+}
+
 @Suite struct `Route table` {
     private func table(_ places: [(host: String?, path: String)]) throws -> RouteTable {
         try RouteTable(places.map { try .to("https://api.example", path: $0.path, host: $0.host) })

@@ -1,5 +1,6 @@
 // A client that sends exactly the bytes it is told to, and reads with deadlines.
 
+package import Crypto
 import Glibc
 
 extension SocketStream {
@@ -36,6 +37,43 @@ extension SocketStream {
             guard code == 0 else { throw Failure.system("connect", code) }
         }
         return stream
+    }
+}
+
+extension SocketStream {
+    /// Connects to a Unix socket.
+    package static func connect(toUnix path: String) throws -> SocketStream {
+        let descriptor = socket(
+            AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw Failure.last("socket") }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+        let result = withUnsafePointer(to: &address) {
+            Glibc.connect(
+                descriptor, UnsafeRawPointer($0).assumingMemoryBound(to: sockaddr.self),
+                socklen_t(MemoryLayout<sockaddr_un>.size))
+        }
+        guard result == 0 else {
+            defer { Glibc.close(descriptor) }
+            throw Failure.last("connect")
+        }
+        return SocketStream(PlainTransport(descriptor))
+    }
+
+    /// Connects to a port of loopback and speaks TLS as a client that trusts what the context trusts.
+    package static func connect(
+        to port: UInt16, secureWith context: TLSContext, host: String = "localhost"
+    ) throws -> SocketStream {
+        let address = try SocketAddress(host: "127.0.0.1", port: port)
+        let descriptor = socket(
+            AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw Failure.last("socket") }
+        guard address.withPointer({ Glibc.connect(descriptor, $0, $1) }) == 0 else {
+            defer { Glibc.close(descriptor) }
+            throw Failure.last("connect")
+        }
+        return SocketStream(try TLSTransport(descriptor, client: context, host: host))
     }
 }
 

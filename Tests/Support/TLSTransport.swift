@@ -1,4 +1,4 @@
-// The server's side of TLS over a connected descriptor, for fakes. The handshake happens with the first
+// TLS over a connected descriptor, either side, for fakes and clients. The handshake happens with the first
 // byte read or written.
 
 import Bytes
@@ -14,6 +14,11 @@ final class TLSTransport: Transport {
     init(_ descriptor: Int32, server context: TLSContext) {
         plain = PlainTransport(descriptor)
         connection = TLSConnection(server: context)
+    }
+
+    init(_ descriptor: Int32, client context: TLSContext, host: String) throws {
+        plain = PlainTransport(descriptor)
+        connection = try TLSConnection(client: context, host: host)
     }
 
     func receive(_ target: UnsafeMutableRawBufferPointer, until deadline: Deadline) throws -> Int {

@@ -40,7 +40,7 @@ struct ServeCommand: Command {
         let proxy = try await RunningProxy.start(
             loaded, person: world.person, log: log.log,
             loginCommand: { settings.loginCommand($0, in: loaded) }, in: world)
-        for address in proxy.addresses { log.listening(on: "http://\(address)") }
+        for address in proxy.addresses { log.listening(on: address) }
         ProcessMemory.giveBackStart()
         for await _ in signals { break }
         let grace = Int64(clamping: loaded.shutdown.grace / 1000)

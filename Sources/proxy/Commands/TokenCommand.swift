@@ -53,10 +53,11 @@ struct TokenCommand: Command {
         guard !SignalWatch.hasArrived else { return .interrupted }
         let output = world.console.output
         if isHeader {
-            let injection = chosen.injection
-            output.write("\(injection.field): \(injection.prefix)")
+            // Behind the field stands its CR LF, behind a query parameter nothing.
+            output.write(credential.line(chosen.injection).withoutLineEnd)
+        } else {
+            output.write(credential.token)
         }
-        output.write(credential.token)
         output.write("\n")
         return .success
     }
@@ -81,6 +82,15 @@ struct TokenCommand: Command {
         switch result {
         case .success(let credential): return credential
         case .failure(let refusal): throw CommandFailure(refusal, chosen.id)
+        }
+    }
+}
+
+extension SecretBytes {
+    fileprivate var withoutLineEnd: SecretBytes {
+        withBytes { bytes in
+            let end = bytes.lastIndex { $0 != 0x0D && $0 != 0x0A } ?? -1
+            return SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[...end]))
         }
     }
 }

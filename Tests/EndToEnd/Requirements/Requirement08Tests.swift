@@ -82,6 +82,8 @@ import Testing
         try waited(for: "the login") { try proxy.exchange().status == 200 ? () : nil }
         let response = try proxy.exchange("GET", "/", fields: fields)
         #expect(response.status == 200)
-        #expect(!response.has("Access-Control-Allow-Origin"), "the upstream sent none")
+        let origin = fields.first { $0.0 == "Origin" }?.1
+        #expect(response.value("Access-Control-Allow-Origin") == origin)
+        #expect(response.values("Vary") == (origin == nil ? [] : ["Origin"]))
     }
 }

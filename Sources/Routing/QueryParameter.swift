@@ -1,0 +1,80 @@
+// A credential that goes upstream as a query parameter: the client's own parameters of that name are left
+// out of the target, and the credential is put behind the rest when the request is sent. Every other
+// byte of a query stays as it came.
+
+import Bytes
+
+struct QueryParameter: Sendable {
+    /// The name, decoded.
+    private let name: [UInt8]
+
+    /// Nil for an empty name.
+    init?(_ name: String) {
+        guard !name.isEmpty else { return nil }
+        self.name = Array(name.utf8)
+    }
+
+    /// Whether a query, without its question mark, has the parameter.
+    func occurs(in query: UnsafeRawBufferPointer) -> Bool {
+        var rest = query
+        while let part = Self.next(&rest) { if isNamed(part) { return true } }
+        return false
+    }
+
+    /// Writes `?query` without the parameter; nothing where nothing is left but was there before.
+    func write(_ query: UnsafeRawBufferPointer, into output: inout ByteBuffer) {
+        guard occurs(in: query) else {
+            output.append(ASCII.question)
+            output.append(query)
+            return
+        }
+        var rest = query
+        var isFirst = true
+        while let part = Self.next(&rest) {
+            if isNamed(part) { continue }
+            output.append(isFirst ? ASCII.question : UInt8(ascii: "&"))
+            output.append(part)
+            isFirst = false
+        }
+    }
+
+    /// What stands between the target so far and the parameter.
+    static func separator(behind target: UnsafeRawBufferPointer) -> UInt8? {
+        guard let question = target.firstIndex(of: ASCII.question) else { return ASCII.question }
+        return question == target.count - 1 || target.last == UInt8(ascii: "&")
+            ? nil : UInt8(ascii: "&")
+    }
+
+    /// Takes the next part up to an ampersand (URL standard, section 5.1).
+    private static func next(_ rest: inout UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        guard rest.baseAddress != nil else { return nil }
+        guard let end = rest.firstIndex(of: UInt8(ascii: "&")) else {
+            defer { rest = UnsafeRawBufferPointer(start: nil, count: 0) }
+            return rest
+        }
+        defer { rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...]) }
+        return UnsafeRawBufferPointer(rebasing: rest[..<end])
+    }
+
+    /// Compares the name as a server would read it, `%XX` decoded and `+` as a space.
+    private func isNamed(_ part: UnsafeRawBufferPointer) -> Bool {
+        let end = part.firstIndex(of: ASCII.equals) ?? part.count
+        var index = 0
+        var count = 0
+        while index < end {
+            var byte = part[index]
+            index += 1
+            if byte == ASCII.plus {
+                byte = ASCII.space
+            } else if byte == ASCII.percent, index + 1 < end,
+                let high = ASCII.hexValue(part[index]), let low = ASCII.hexValue(part[index + 1])
+            {
+                byte = high &<< 4 | low
+                index += 2
+            }
+            guard count < name.count, name[count] == byte else { return false }
+            count += 1
+        }
+        return count == name.count
+    }
+}

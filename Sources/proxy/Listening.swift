@@ -1,0 +1,262 @@
+// From the configuration's listeners to sockets that accept: binding, taking over what a service manager
+// has opened, and the certificates of those that speak TLS. When anything fails nothing stays behind.
+
+import Bytes
+import Configuration
+import Crypto
+import DataPlane
+import Diagnostics
+import Reactor
+import Routing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A socket that listens, with what the configuration says of it.
+struct BoundListener: Sendable {
+    let socket: ListenSocket
+    /// Its place in `Settings.listen`.
+    let number: Int
+    let identity: ServerIdentity?
+    /// Whose processes a Unix socket lets in; nil on TCP.
+    let users: Set<UInt32>?
+
+    /// As it can be written into a URL, or as `unix:` and a path.
+    var url: String {
+        if socket.isUnix { return "unix:\(socket.address)" }
+        let scheme = identity == nil ? "http" : "https"
+        return "\(scheme)://\(ListenAddress(host: socket.address, port: socket.port))"
+    }
+
+    func dataListener(_ access: AccessSettings, secret: SecretBytes?) -> DataListener {
+        let access = access.makeGuard(
+            port: socket.port, secret: secret, isSecure: identity != nil,
+            checksHost: !socket.isUnix)
+        return DataListener(
+            socket, access, number: number, identity: identity, users: users)
+    }
+}
+
+/// All listeners of a run.
+struct BoundListeners: Sendable {
+    private(set) var all: [BoundListener] = []
+
+    /// TCP ports.
+    var ports: [UInt16] { all.map(\.socket.port).filter { $0 != 0 } }
+
+    /// Binds what the settings say.
+    init(_ settings: Settings, in world: World, log: Log) throws(CommandFailure) {
+        var passed = PassedSockets(world.environment).sockets
+        // Those that are asked for by name first, so that the rest is known.
+        var order = Array(settings.listen.enumerated())
+        order.sort { !$0.element.takesTheRest && $1.element.takesTheRest }
+        do throws(CommandFailure) {
+            for (number, listener) in order {
+                let identity = try listener.identity()
+                for socket in try Self.sockets(listener, settings, &passed, log) {
+                    all.append(
+                        BoundListener(
+                            socket: socket, number: number, identity: identity,
+                            users: socket.isUnix ? try listener.allowedUsers() : nil))
+                }
+            }
+        } catch {
+            close()
+            throw error
+        }
+        all.sort { $0.number < $1.number }
+    }
+
+    func close() {
+        for listener in all { listener.socket.close() }
+    }
+
+    private static func sockets(
+        _ listener: ListenerSettings, _ settings: Settings,
+        _ passed: inout [(descriptor: Int32, name: String)], _ log: Log
+    ) throws(CommandFailure) -> [ListenSocket] {
+        switch listener.place {
+        case .address(let address):
+            return try bind(address, among: settings.listen, log).map { [$0] } ?? []
+        case .socketFile(let path):
+            let owner = try listener.access.ownerNumbers()
+            do throws(ReactorError) {
+                return [
+                    try ListenSocket.bind(
+                        path: path, mode: listener.access.mode, owner: owner.user,
+                        group: owner.group)
+                ]
+            } catch {
+                throw CommandFailure(
+                    .failure, "cannot listen on \(listener): \(error.socketReason)",
+                    hint: error.socketHint)
+            }
+        case .inherited(let name):
+            let taken = passed.filter { name == nil || $0.name == name }
+            passed.removeAll { name == nil || $0.name == name }
+            guard !taken.isEmpty else {
+                throw CommandFailure(
+                    .failure,
+                    "no socket was passed to the proxy"
+                        + (name.map { " under the name \"\($0)\"" } ?? ""),
+                    hint: "start it from a socket unit of systemd, with Accept=no")
+            }
+            var sockets: [ListenSocket] = []
+            for socket in taken {
+                sockets.append(try adopt(socket.descriptor, settings))
+            }
+            return sockets
+        }
+    }
+
+    /// A socket that others can reach needs the secret like one of ours.
+    private static func adopt(
+        _ descriptor: Int32, _ settings: Settings
+    ) throws(CommandFailure) -> ListenSocket {
+        let socket: ListenSocket
+        do throws(ReactorError) {
+            socket = try ListenSocket.adopt(descriptor: descriptor)
+        } catch {
+            throw CommandFailure(
+                .failure,
+                "the socket passed as descriptor \(descriptor) does not listen for streams",
+                hint: "use ListenStream= and Accept=no in the socket unit")
+        }
+        let address = ListenAddress(host: socket.address, port: socket.port)
+        guard socket.isUnix || address.isLoopback || settings.access.localSecret != nil else {
+            throw CommandFailure(
+                .configuration,
+                "\(address), which was passed to the proxy, can be reached from other machines, "
+                    + "and no local_secret is set",
+                hint: "add local_secret: { file: path }, or let the unit listen on 127.0.0.1")
+        }
+        return socket
+    }
+
+    private static func bind(
+        _ address: ListenAddress, among listeners: [ListenerSettings], _ log: Log
+    ) throws(CommandFailure) -> ListenSocket? {
+        do throws(ReactorError) {
+            return try ListenSocket.bind(address: address.host, port: address.port)
+        } catch {
+            // A machine without IPv6 has no ::1; whoever asked for "localhost" still has the other
+            // half of it. Every other failure ends the start.
+            if address.host == "::1", error.meansNoSuchFamily,
+                listeners.contains(where: { $0.address == address.twin })
+            {
+                log.warning(
+                    "not listening", ("address", .text("\(address)")),
+                    ("reason", .text(error.reason)))
+                return nil
+            }
+            throw CommandFailure(
+                .failure, "cannot listen on \(address): \(error.reason)",
+                hint: hint(for: error, at: address))
+        }
+    }
+
+    private static func hint(for error: ReactorError, at address: ListenAddress) -> String? {
+        switch error {
+        case .addressInUse:
+            "end what listens there, or run \"proxy serve --listen "
+                + "\(ListenAddress(host: address.host, port: 0))\" for a free port"
+        case .addressNotAvailable: "listen on an address of this machine, such as 127.0.0.1"
+        default: nil
+        }
+    }
+}
+
+// MARK: Certificates
+
+extension BoundListeners {
+    private static let certificateCheck = Duration.seconds(2)
+
+    /// Looks at the certificate files now and then until it is cancelled.
+    func watchCertificates(_ log: Log) async {
+        let identities = all.compactMap(\.identity)
+        guard !identities.isEmpty else { return }
+        while (try? await Task.sleep(for: Self.certificateCheck)) != nil {
+            for identity in identities {
+                do throws(TLSError) {
+                    if try identity.reloadIfChanged() {
+                        log.info(
+                            "certificate loaded", ("file", .text(identity.certificateFile)))
+                    }
+                } catch {
+                    log.warning(
+                        "the certificate was not loaded; the old one stays in use",
+                        ("reason", .text(error.reason)))
+                }
+            }
+        }
+    }
+}
+
+extension ListenerSettings {
+    fileprivate var takesTheRest: Bool { place == .inherited(name: nil) }
+
+    fileprivate func identity() throws(CommandFailure) -> ServerIdentity? {
+        guard let tls else { return nil }
+        do throws(TLSError) {
+            return try ServerIdentity(
+                certificateFile: tls.certificateFile, keyFile: tls.keyFile)
+        } catch {
+            throw CommandFailure(
+                .configuration, "the listener \(self): \(error.reason)",
+                hint: "\"proxy certificate\" makes a certificate and a key for this machine")
+        }
+    }
+
+    fileprivate func allowedUsers() throws(CommandFailure) -> Set<UInt32> {
+        var users: Set<UInt32> = [0, geteuid()]
+        for name in access.users {
+            guard let user = UserNames.user(name) else { throw .unknownUser(name) }
+            users.insert(user)
+        }
+        return users
+    }
+}
+
+extension ListenerSettings.FileAccess {
+    fileprivate func ownerNumbers() throws(CommandFailure) -> (user: UInt32?, group: UInt32?) {
+        let user = owner.map { UserNames.user($0) }
+        if let owner, user == .some(nil) { throw .unknownUser(owner) }
+        let group = self.group.map { UserNames.group($0) }
+        if let name = self.group, group == .some(nil) {
+            throw CommandFailure(.configuration, "this machine has no group \"\(name)\"")
+        }
+        return (user ?? nil, group ?? nil)
+    }
+}
+
+extension CommandFailure {
+    fileprivate static func unknownUser(_ name: String) -> CommandFailure {
+        CommandFailure(.configuration, "this machine has no user \"\(name)\"")
+    }
+}
+
+extension ListenAddress {
+    /// The other loopback address, same port.
+    fileprivate var twin: ListenAddress { ListenAddress(host: "127.0.0.1", port: port) }
+}
+
+extension ReactorError {
+    fileprivate var meansNoSuchFamily: Bool {
+        self == .addressNotAvailable || self == .familyNotSupported
+    }
+
+    fileprivate var socketReason: String {
+        self == .socketPathTaken ? "something that is no socket is there" : reason
+    }
+
+    fileprivate var socketHint: String? {
+        switch self {
+        case .addressInUse: "another process listens there; end it, or choose another path"
+        case .socketPathTaken: "choose another path; the proxy removes nothing but dead sockets"
+        default: nil
+        }
+    }
+}
