@@ -16,7 +16,8 @@ private func dial(
     let dialler = Dialler(driver: CurlDriver(), proxy: proxy)
     return await withCheckedContinuation { continuation in
         dialler.dial(
-            Origin(scheme: scheme, host: host, port: 8443), timeoutMilliseconds: timeoutMilliseconds
+            DialTarget(Origin(scheme: scheme, host: host, port: 8443)),
+            timeoutMilliseconds: timeoutMilliseconds
         ) { continuation.resume(returning: $0) }
     }
 }
