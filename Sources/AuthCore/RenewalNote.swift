@@ -1,6 +1,7 @@
 // What one process leaves for another to read of a credential's renewals. It holds no secret, and
 // whatever is lost of it costs an answer of `proxy status`, nothing else.
 
+import Crossing
 import TokenStore
 import Vocabulary
 
@@ -69,6 +70,14 @@ extension Lack {
         case .denied: .denied
         case .unavailable: .unavailable
         case .nothingNewer: nil
+        case .partMissing(_, let refusal):
+            switch refusal {
+            case .loginRequired: .loginRequired
+            case .loginDenied: .denied
+            case .tokenEndpointUnreachable: .transient
+            case .credentialMisconfigured: .misconfigured
+            case .credentialUnavailable: .unavailable
+            }
         }
     }
 }

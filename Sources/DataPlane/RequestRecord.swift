@@ -27,7 +27,7 @@ struct RequestRecord: ~Copyable {
     private(set) var upstream = -1
     private(set) var plan: HeaderPlan?
     /// Where it goes; only of a routed request.
-    var origin: Origin {
+    var upstreamOrigin: Origin {
         guard let installed else { preconditionFailure("a request without a route goes nowhere") }
         return installed.table.upstreams[upstream].origin
     }

@@ -12,7 +12,7 @@ extension Worker {
         guard let slot = record.credential else { return }
         credentials.withLine(slot) { output.append($0) }
         guard let maker = credentials.maker(slot), let plan = record.plan else { return }
-        let upstream = record.origin
+        let upstream = record.upstreamOrigin
         maker.write(
             for: record.head, base: plan.targetBase, upstream: upstream, into: &output)
         record.isProven = true
@@ -26,12 +26,12 @@ extension Worker {
             let nonce = responseHead.value(of: .dpopNonce, in: bytes),
             let maker = record.credential.flatMap(credentials.maker)
         else { return }
-        maker.note(nonce, from: record.origin)
+        maker.note(nonce, from: record.upstreamOrigin)
     }
 
     /// Whether there is a nonce now that the request was not sent with.
     func hasNewNonce(_ record: borrowing RequestRecord) -> Bool {
         guard let maker = record.credential.flatMap(credentials.maker) else { return false }
-        return maker.turn(for: record.origin) != record.proofTurn
+        return maker.turn(for: record.upstreamOrigin) != record.proofTurn
     }
 }

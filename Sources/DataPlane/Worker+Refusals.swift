@@ -32,7 +32,7 @@ extension Worker {
         }
         let challenge = RefusalTable.decisive(challenges ?? [], isBound: isBound)
         var facts = ChallengeFacts(
-            responseHead, bytes, from: record.origin, challenge, among: challenges ?? [])
+            responseHead, bytes, from: record.upstreamOrigin, challenge, among: challenges ?? [])
         facts.isAfterRenewal = verdict == .rejected && exchange.hasReplayed
         if facts.isAfterRenewal || facts.resourceMetadata != nil
             || RefusalTable.told.contains(finding)

@@ -196,13 +196,15 @@ private struct SealedSetup {
 @Suite(.ownThread) struct `Cases: full store` {
     /// Lets no file of the process grow beyond its limit, as a full disk would: writes fail (setrlimit(2)).
     private func limitFiles(of proxy: ProxyProcess, to bytes: rlim_t) throws {
-        var limit = rlimit()
-        guard prlimit(proxy.child.pid, __RLIMIT_FSIZE, nil, &limit) == 0 else {
-            throw Failure.last("prlimit")
-        }
-        limit.rlim_cur = bytes
-        guard prlimit(proxy.child.pid, __RLIMIT_FSIZE, &limit, nil) == 0 else {
-            throw Failure.last("prlimit")
+        let limit = bytes == .max ? "unlimited" : "\(bytes)"
+        let child = try ChildProcess(
+            [
+                "/usr/bin/prlimit", "--pid", "\(proxy.child.identifier)",
+                "--fsize=\(limit):unlimited",
+            ],
+            environment: ["PATH": "/usr/bin:/bin"], directory: "/")
+        guard case .exited(0) = try child.waitForEnd() else {
+            throw CommandFailed(try CommandResult(of: child))
         }
     }
 

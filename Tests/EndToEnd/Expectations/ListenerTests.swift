@@ -113,7 +113,7 @@ import Testing
             of: home.start(["serve", "--config", home.configurationFile]))
         #expect(fourth.status == 1)
         #expect(fourth.error.contains("something that is no socket is there"))
-        #expect(try TemporaryDirectory.read(socketPath) == "precious")
+        #expect(try Files.read(socketPath) == "precious")
         unlink(socketPath)
         symlink(home.directory.path("elsewhere"), socketPath)
         let fifth = try CommandResult(
@@ -128,7 +128,7 @@ import Testing
         unlink(socketPath)
         try home.directory.write("new", to: "p.sock")
         try proxy.stop()
-        #expect(try TemporaryDirectory.read(socketPath) == "new")
+        #expect(try Files.read(socketPath) == "new")
     }
 
     // MARK: TLS

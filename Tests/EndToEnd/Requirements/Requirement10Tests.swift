@@ -78,9 +78,11 @@ import Testing
                     .isOurs(403, "required_field_missing"))
         }
         #expect(upstream.connectionCount == 0)
-        for fields in [[("X-Local-Proxy", "1")], [("x-local-proxy", "1 ")]] + [
-            upgrade + [("X-Local-Proxy", "1")]
-        ] {
+        let good: [[(String, String)]] = [
+            [("X-Local-Proxy", "1")], [("x-local-proxy", "1 ")],
+            upgrade + [("X-Local-Proxy", "1")],
+        ]
+        for fields in good {
             #expect(try setup.proxy.exchange("GET", "/v1/me", fields: fields).status == 200)
         }
         #expect(upstream.requests.allSatisfy { !$0.has("X-Local-Proxy") })
