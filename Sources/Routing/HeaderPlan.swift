@@ -160,10 +160,8 @@ package enum RouteVerdict: Hashable, Sendable {
 }
 
 extension HeaderPlan {
-    /// Judges what depends on the route. Asked before any credential is looked for.
-    ///
-    /// A CORS preflight goes without the credential, since a browser sends it without any (Fetch
-    /// standard, section 4.8), so it never starts a login or a refresh.
+    /// Judges what depends on the route. Asked before any credential is looked for, and never of a
+    /// preflight, which `PageAccess` answers.
     package func judge(
         _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
     ) -> RouteVerdict {
@@ -183,10 +181,7 @@ extension HeaderPlan {
         case .refuse:
             if carriesCredentialField(head, bytes) { return .refuse(.clientCredentialRefused) }
         }
-        let isPreflight =
-            head.method == .options && head.present.contains(.origin)
-            && head.present.contains(.accessControlRequestMethod)
-        return .forward(withCredential: !isPreflight)
+        return .forward(withCredential: true)
     }
 
     /// Whether the client sent a proof without the credential that it would be for: ours goes instead.

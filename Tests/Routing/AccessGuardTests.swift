@@ -221,3 +221,60 @@ import Testing
             ])
     }
 }
+
+@Suite struct `Preflights` {
+    private func judged(_ lines: String) throws -> (refusal: AccessRefusal?, answer: String?) {
+        let access = AccessGuard(
+            port: 8080, allowedOrigins: [AllowedOrigin("http://localhost:3000")].compactMap { $0 },
+            localSecret: LocalSecret(secret: SecretBytes("s")),
+            requiredField: RequiredField(name: "X-Local", value: nil))
+        return try withRequest("OPTIONS /x HTTP/1.1\nHost: localhost:8080\n\(lines)") {
+            head, target, bytes in
+            var output = ByteBuffer()
+            if PageAccess.isPreflight(head) {
+                PageAccess.writePreflightAnswer(head, bytes, closes: true, into: &output)
+            }
+            return (
+                access.judge(head, target, bytes),
+                output.isEmpty ? nil : wireText(output.bytes)
+            )
+        }
+    }
+
+    @Test func `of allowed origins need neither secret nor field, and are answered whole (C115)`()
+        throws
+    {
+        let found = try judged(
+            """
+            Origin: http://localhost:3000
+            Access-Control-Request-Method: POST
+            Access-Control-Request-Headers: x-a, x-b
+            Access-Control-Request-Private-Network: true
+            """)
+        #expect(found.refusal == nil)
+        #expect(
+            found.answer == """
+                HTTP/1.1 204 No Content
+                Access-Control-Allow-Origin: http://localhost:3000
+                Access-Control-Allow-Credentials: true
+                Vary: Origin
+                Access-Control-Allow-Methods: POST
+                Access-Control-Allow-Headers: x-a, x-b
+                Access-Control-Allow-Private-Network: true
+                Access-Control-Max-Age: 600
+                Connection: close
+
+
+                """)
+    }
+
+    @Test func `of other origins are refused, and half of one is none`() throws {
+        let foreign = "Origin: http://evil.example\nAccess-Control-Request-Method: POST"
+        #expect(try judged(foreign).refusal == .originNotAllowed)
+        let plain = try judged("Origin: http://localhost:3000")
+        #expect(plain.refusal == .requiredFieldMissing)
+        #expect(plain.answer == nil)
+        #expect(
+            try judged("Access-Control-Request-Method: POST").refusal == .requiredFieldMissing)
+    }
+}

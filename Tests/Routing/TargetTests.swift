@@ -118,19 +118,6 @@ import Vocabulary
         #expect(sent == "GET / HTTP/1.1\nHost: b\nauthorization: own\n")
     }
 
-    @Test func `sends a preflight without the credential`() throws {
-        let text = """
-            OPTIONS /v1/x HTTP/1.1
-            Host: localhost:8080
-            Origin: http://localhost:3000
-            Access-Control-Request-Method: POST
-            Access-Control-Request-Private-Network: true
-            """
-        #expect(try verdict(text, .to("https://b")) == .forward(withCredential: false))
-        let plain = "OPTIONS /v1/x HTTP/1.1\nHost: a"
-        #expect(try verdict(plain, .to("https://b")) == .forward(withCredential: true))
-    }
-
     @Test func `asks for no credential on a route without one`() throws {
         let spec = try RouteSpec.to("https://b", credential: nil)
         #expect(try verdict("GET / HTTP/1.1\nHost: a", spec) == .forward(withCredential: false))
