@@ -1,4 +1,5 @@
 import Bytes
+import Crossing
 import OAuth
 import Support
 import Testing
