@@ -140,7 +140,7 @@ let roomTests: [Target] = [
         "Demo",
         of: ["Demo", "Bytes", "Vocabulary", "OAuth", "LoopbackServer", "Support"]),
     tests("proxy", of: ["proxy", "Bytes", "Vocabulary", "Support"]),
-    tests("Architecture", of: []),
+    tests("Architecture", of: ["Support"]),
     tests("Transcripts", of: ["Support"]),
     tests(
         "Providers", of: ["Bytes", "Vocabulary", "Crypto", "Support"],

@@ -67,6 +67,7 @@ package final class SigningKey: Sendable {
                 else { return nil }
                 defer { BIO_free(source) }
                 // Without a callback OpenSSL would ask on the terminal.
+                // SAFETY: `reading` lives until the call is over.
                 return PEM_read_bio_PrivateKey(
                     source, nil,
                     { target, size, _, context in

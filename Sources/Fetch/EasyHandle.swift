@@ -48,6 +48,7 @@ final class EasyHandle {
         set(CURLOPT_DNS_CACHE_TIMEOUT, 30)
         CCurl_set_open_socket(pointer, openSocket)
         CCurl_set_pointer(
+            // SAFETY: the handle outlives its transfer.
             pointer, CURLOPT_OPENSOCKETDATA, Unmanaged.passUnretained(self).toOpaque())
         CCurl_set_before_request(pointer) { context, _, _, _, _ in
             // SAFETY: the handle outlives its transfer; both are the driver's.

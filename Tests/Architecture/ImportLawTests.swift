@@ -30,9 +30,9 @@ private let wrappers = [
     }
 
     @Test(arguments: Repository.sources)
-    func `a file imports only what its room may`(_ file: ProjectFile) throws {
+    func `a file imports only what its room may`(_ file: ProjectFile) async throws {
         let allowed = try #require(manifest.rooms[file.room]).union(systemModules)
-        let imports = Set(file.split.imports)
+        let imports = await Set(file.split.imports)
         #expect(imports.subtracting(allowed).isEmpty)
     }
 
@@ -44,16 +44,18 @@ private let wrappers = [
     }
 
     @Test(arguments: Repository.sources.filter { workerRooms.contains($0.room) })
-    func `a worker's room knows no task and no actor`(_ file: ProjectFile) {
-        let code = file.split.code
+    func `a worker's room knows no task and no actor`(_ file: ProjectFile) async {
+        let code = await file.split.code
         let words =
             /\)\s*async\b|\basync\s+(?:let|throws|->)|\bget\s+async\b|\bawait\b|\bactor\s+\w|\bTask\s*[.{(<]|\bAsync(?:Throwing)?Stream\b|\bwith\w*(?:TaskGroup|Continuation)\b/
         #expect(code.filter { $0.contains(words) } == [])
     }
 
     @Test(arguments: Repository.sources)
-    func `Foundation is met only where it may be, and only its essentials`(_ file: ProjectFile) {
-        let lines = file.split.code
+    func `Foundation is met only where it may be, and only its essentials`(_ file: ProjectFile)
+        async
+    {
+        let lines = await file.split.code
         for (index, line) in lines.enumerated() where line.contains("import Foundation") {
             #expect(foundationRooms.contains(file.room))
             if line.hasSuffix("import Foundation") {
@@ -64,22 +66,24 @@ private let wrappers = [
         }
     }
 
-    @Test func `data plane and auth core meet in one file of the program`() {
+    @Test func `data plane and auth core meet in one file of the program`() async {
         for (room, imports) in manifest.rooms where room != "proxy" {
             #expect(!imports.isSuperset(of: ["DataPlane", "AuthCore"]), "\(room)")
         }
         #expect(manifest.rooms["DataPlane"]?.contains("AuthCore") == false)
         #expect(manifest.rooms["AuthCore"]?.contains("DataPlane") == false)
-        let meetings = Repository.sources.filter {
-            Set($0.split.imports).isSuperset(of: ["DataPlane", "AuthCore"])
+        var meetings: [ProjectFile] = []
+        for file in Repository.sources
+        where await Set(file.split.imports).isSuperset(of: ["DataPlane", "AuthCore"]) {
+            meetings.append(file)
         }
         #expect(meetings.count <= 1)
         #expect(meetings.allSatisfy { $0.room == "proxy" })
     }
 
     @Test(arguments: Repository.sources)
-    func `no module has the name of a type inside it`(_ file: ProjectFile) throws {
-        let code = file.split.code
+    func `no module has the name of a type inside it`(_ file: ProjectFile) async throws {
+        let code = await file.split.code
         let declaration = try Regex(
             #"\b(?:struct|class|enum|actor|protocol|typealias)\s+\#(file.room)\b"#)
         #expect(code.filter { $0.contains(declaration) } == [])

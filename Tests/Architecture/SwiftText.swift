@@ -1,6 +1,8 @@
 // Swift source split into code and comments, as far as laws about words and lines need it. It is no
 // parser: it knows comments, string literals and where lines end.
 
+import Support
+
 /// One file. Both halves have the lines and columns of the original, with blanks for the other half.
 struct SwiftText {
     /// Without comments and without what stands inside string literals.
@@ -32,10 +34,19 @@ struct SwiftText {
 
 extension ProjectFile {
     /// Split once, however many laws look at it.
-    var split: SwiftText { Self.texts[path] ?? SwiftText(text ?? "") }
+    var split: SwiftText {
+        get async { await Self.texts.value[path] ?? SwiftText(text ?? "") }
+    }
 
-    private static let texts = Dictionary(
-        uniqueKeysWithValues: Repository.swift.map { ($0.path, SwiftText($0.text ?? "")) })
+    /// Made on a thread of its own: the ones that all tests share would stand still for seconds.
+    private static let texts = Task {
+        await withCheckedContinuation { done in
+            OwnThread.start {
+                let pairs = Repository.swift.map { ($0.path, SwiftText($0.text ?? "")) }
+                done.resume(returning: Dictionary(uniqueKeysWithValues: pairs))
+            }
+        }
+    }
 }
 
 /// Walks the bytes once. What an interpolation holds is code again.

@@ -41,8 +41,9 @@ private let reminders = ["TO" + "DO", "FIX" + "ME", "XX" + "X"]
     }
 
     @Test(arguments: Repository.files.filter { $0.isSource || $0.isSwift })
-    func `nothing is left for later`(_ file: ProjectFile) {
-        let notes = file.isSwift ? file.split.comments : file.lines
+    func `nothing is left for later`(_ file: ProjectFile) async {
+        var notes = file.lines
+        if file.isSwift { notes = await file.split.comments }
         let left = notes.filter { line in reminders.contains { line.contains($0) } }
         #expect(left == [])
     }
@@ -56,8 +57,8 @@ private let reminders = ["TO" + "DO", "FIX" + "ME", "XX" + "X"]
     }
 
     @Test(arguments: Repository.swift)
-    func `what the compiler cannot check says why it is safe`(_ file: ProjectFile) {
-        let text = file.split
+    func `what the compiler cannot check says why it is safe`(_ file: ProjectFile) async {
+        let text = await file.split
         let unchecked =
             /@unchecked\s+Sendable|nonisolated\(unsafe\)|\bUnmanaged(?:<.*>)?\.(?:pass|from)/
         for (index, line) in text.code.enumerated() where line.contains(unchecked) {
@@ -70,16 +71,18 @@ private let reminders = ["TO" + "DO", "FIX" + "ME", "XX" + "X"]
     }
 
     @Test(arguments: Repository.sources)
-    func `nothing is called a helper, a manager or a common base`(_ file: ProjectFile) {
+    func `nothing is called a helper, a manager or a common base`(_ file: ProjectFile) async {
         let vague =
             /\b(?:struct|class|enum|actor|protocol)\s+\w*(?:Util|Utils|Helper|Helpers|Manager|Common)\b/
-        #expect(file.split.code.filter { $0.contains(vague) } == [])
+        let code = await file.split.code
+        #expect(code.filter { $0.contains(vague) } == [])
         #expect(!file.name.contains(/Util|Helper|Manager|Common/))
     }
 
     @Test(arguments: Repository.sources.filter { $0.room != "proxy" && $0.room != "Demo" })
-    func `a room does not print`(_ file: ProjectFile) {
+    func `a room does not print`(_ file: ProjectFile) async {
         let printing = /(?:^|[^.\w])(?:print|debugPrint|dump)\(/
-        #expect(file.split.code.filter { $0.contains(printing) } == [])
+        let code = await file.split.code
+        #expect(code.filter { $0.contains(printing) } == [])
     }
 }
