@@ -27,11 +27,11 @@ import Vocabulary
     @Test func `keeps members that this release does not know`() throws {
         let written = """
             {"version":1,"generation":4,"client_id":"c","obtained_at":9,"access_token":"A",\
-            "dpop_key":{"kid":"k","numbers":[1.50,2]},"colour":"blue"}
+            "future":{"kid":"k","numbers":[1.50,2]},"colour":"blue"}
             """
         var login = try parse(written)
         login.accessToken = SecretBytes("B")
-        #expect(text(login).contains(#""dpop_key":{"kid":"k","numbers":[1.50,2]}"#))
+        #expect(text(login).contains(#""future":{"kid":"k","numbers":[1.50,2]}"#))
         #expect(text(login).contains(#""colour":"blue""#))
     }
 
