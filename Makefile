@@ -3,7 +3,8 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak test-providers lint format build bench fuzz clean toolchain packages
+.PHONY: help demo test soak test-providers test-browser lint format build bench bench-more fuzz \
+    clean toolchain packages
 
 # One set of flags for every debug build, so that no target compiles what another has compiled.
 CHECKED := --explicit-target-dependency-import-check error
@@ -29,8 +30,10 @@ help:
 	@echo 'make test             lint and every test                                  TEST="--filter Wire"'
 	@echo 'make soak             1,000 expiries and 1,000 kills; a quarter of an hour'
 	@echo 'make test-providers   logins at real authorization servers, installed for it'
+	@echo 'make test-browser     what web pages can do to it, in Chromium'
 	@echo 'make build            the release binary, stripped: .build/proxy'
 	@echo 'make bench            against nginx, HAProxy, Envoy, Caddy and Go          BENCH=--quick'
+	@echo 'make bench-more       WebSocket, event streams, churn, TLS, many routes and credentials'
 	@echo 'make fuzz             every parser, FUZZ_SECONDS=60 each'
 	@echo 'make lint, format     what is not written as .swift-format says; mends it'
 	@echo 'make clean            removes .build'
@@ -54,6 +57,12 @@ test-providers: packages
 	swift build $(CHECKED) --build-tests
 	PROVIDERS=1 swift test $(CHECKED) --skip-build --filter ProvidersTests $(TEST)
 
+# What pages in a real browser can do to the proxy.
+test-browser: packages
+	@.ci/install file:/usr/bin/chromium=chromium
+	swift build $(CHECKED) --build-tests
+	BROWSER=1 swift test $(CHECKED) --skip-build --filter BrowserTests $(TEST)
+
 lint: toolchain
 	swift format lint --strict --recursive --parallel Sources Tests Package.swift
 
@@ -73,6 +82,13 @@ bench: packages
 	swift build $(RELEASE)
 	Tests/Benchmarks/prepare.sh .build/bench
 	python3 -B Tests/Benchmarks/bench.py $(BENCH)
+
+# WebSocket, event streams, churn, TLS to the API, many routes and credentials.
+bench-more: packages
+	@.ci/install $(BENCH_PACKAGES)
+	swift build $(RELEASE)
+	Tests/Benchmarks/prepare.sh .build/bench
+	python3 -B Tests/Benchmarks/more.py $(BENCH)
 
 # A crash leaves its input in .build/fuzz; FUZZ_TARGETS=Head runs one alone.
 fuzz: packages

@@ -145,6 +145,7 @@ let roomTests: [Target] = [
     tests(
         "Providers", of: ["Bytes", "Vocabulary", "Crypto", "Support"],
         excluding: ["Servers", "user.py"]),
+    tests("Browser", of: ["Support"]),
     tests("EndToEnd", of: ["Bytes", "Crypto", "Support"]),
 ].filter { chosenTests?.contains($0.name) ?? true }
 

@@ -15,10 +15,12 @@ stale() {
     [ ! -x "$root/bin/$2" ] || [ "$here/$1" -nt "$root/bin/$2" ]
 }
 
-if stale origin.c origin; then
-    echo "bench: building the origin"
-    clang -O2 -Wall -Wextra -Werror -std=gnu11 -o "$root/bin/origin" "$here/origin.c"
-fi
+for part in origin traffic; do
+    if stale $part.c $part; then
+        echo "bench: building $part"
+        clang -O2 -Wall -Wextra -Werror -std=gnu11 -o "$root/bin/$part" "$here/$part.c"
+    fi
+done
 if stale reverseproxy.go reverseproxy; then
     echo "bench: building the Go proxy"
     GOCACHE=$root/go GOPATH=$root/go GOPROXY=off GO111MODULE=off \
