@@ -44,7 +44,7 @@ struct Finding: Sendable {
 
 /// One configuration under inspection.
 struct Inspection: Sendable {
-    private let settings: Settings
+    let settings: Settings
     private let surroundings: AuthCore.Surroundings
 
     /// A clock that is further off than this makes tokens look fresh that are dead.
@@ -78,7 +78,7 @@ struct Inspection: Sendable {
             findings.append(await secret(source, of: owner, isKey: true))
         }
         if let key = await storeKeys() { findings.append(key) }
-        return findings + [await store()]
+        return findings + certificates() + [await store()]
     }
 
     private func secret(
