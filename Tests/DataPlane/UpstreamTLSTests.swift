@@ -14,8 +14,13 @@ import Testing
     }
 
     private func answer(_ upstream: FakeUpstream, _ tls: UpstreamTLS) throws -> HTTPMessage {
-        try TestPlane(upstream: upstream.url, caFile: authority.caFile, tls: tls).client()
-            .exchange()
+        try answer(upstream.url, tls)
+    }
+
+    private func answer(_ upstream: String, _ tls: UpstreamTLS?) throws -> HTTPMessage {
+        let plane = try TestPlane(upstream: upstream, caFile: authority.caFile, tls: tls)
+        // A plane ends with its last mention.
+        return try withExtendedLifetime(plane) { try plane.client().exchange() }
     }
 
     /// What `openssl` says of a certificate's key: its SubjectPublicKeyInfo.
@@ -74,9 +79,7 @@ import Testing
             (try? SocketStream.connect(to: port)) == nil ? nil : ()
         }
         func status(_ tls: UpstreamTLS?) throws -> Int {
-            try TestPlane(
-                upstream: "https://127.0.0.1:\(port)", caFile: authority.caFile, tls: tls
-            ).client().exchange().status
+            try answer("https://127.0.0.1:\(port)", tls).status
         }
         #expect(try status(nil) == 502)
         var tls = UpstreamTLS()
