@@ -32,11 +32,13 @@ struct RouteReader {
     let paths: PathResolver
 
     /// Keys that the short form has as well.
-    static let sharedKeys = [
-        "upstream", "credential", "client_authorization", "set_headers", "remove_headers",
-        "host_header", "rewrite_location", "allow_plain_http", "refusals", "upgrades", "allow",
-        "deny", "set_response_headers", "remove_response_headers", "forwarded", "rewrite_cookies",
-    ]
+    static let sharedKeys =
+        [
+            "upstream", "credential", "client_authorization", "set_headers", "remove_headers",
+            "host_header", "rewrite_location", "allow_plain_http", "refusals", "upgrades", "allow",
+            "deny", "set_response_headers", "remove_response_headers", "forwarded",
+            "rewrite_cookies",
+        ] + UpstreamReader.sharedKeys
     static let keys =
         ["path", "host", "listeners"] + sharedKeys + ["ca_file"] + UpstreamReader.keys
 
@@ -75,9 +77,9 @@ struct RouteReader {
             spec.path = path(mapping)
             spec.host = host(mapping)
             listeners = mapping.texts("listeners")
-            UpstreamReader(problems: problems, paths: paths).read(mapping, into: &spec)
             spec.caFile = mapping.name("ca_file").map { paths.resolve($0.value) }
         }
+        UpstreamReader(problems: problems, paths: paths).read(mapping, into: &spec)
         spec.hostField = mapping.name("host_header")?.value
         spec.setFields = (mapping.pairs("set_headers") ?? []).map { ($0.name, $0.value.value) }
         spec.removedFields = (mapping.texts("remove_headers") ?? []).map(\.value)

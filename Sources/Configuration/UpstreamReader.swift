@@ -7,11 +7,14 @@ struct UpstreamReader {
     let problems: ProblemList
     let paths: PathResolver
 
-    static let keys = ["tls", "resolve", "allow_private_addresses"]
+    /// Keys that the short form has as well.
+    static let sharedKeys = ["resolve", "allow_private_addresses"]
+    static let keys = ["tls"]
     private static let tlsKeys = ["certificate", "key", "pins", "min_version"]
 
     func read(_ mapping: MappingReader, into spec: inout RouteSpec) {
-        spec.tls = tls(mapping)
+        // At the top of a short form "tls" would be a listener's.
+        if mapping.declares("tls") { spec.tls = tls(mapping) }
         spec.address = address(mapping)
         spec.allowsPrivateAddresses = mapping.bool("allow_private_addresses") ?? false
         if spec.tls != nil, spec.upstream.origin.scheme == .http {

@@ -45,6 +45,13 @@ import Testing
         #expect(found.count == 1 && found[0].contains(expected), "\(found)")
     }
 
+    @Test func `are known to the short form, but for TLS`() throws {
+        let read = try settings(short("resolve: 10.0.0.7\nallow_private_addresses: true"))
+        #expect(read.routeSpecs[0].address == "10.0.0.7")
+        #expect(read.routeSpecs[0].allowsPrivateAddresses)
+        #expect(problems(short("tls: { min_version: \"1.3\" }")).count == 1)
+    }
+
     @Test func `over plain http have no TLS`() {
         let found = problems(text("tls: { min_version: \"1.3\" }", upstream: "http://localhost:1"))
         #expect(found.count == 1 && found[0].contains("means nothing for an http:// upstream"))
