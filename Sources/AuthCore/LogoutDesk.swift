@@ -75,12 +75,14 @@ package struct LogoutDesk: Sendable {
             return report
         }
         let settings: OAuthSettings
-        do throws(DiscoveryError) {
-            settings = try await discovery.client(configured, continuing: login)
-        } catch {
+        switch await client(configured, of: login) {
+        case .success(let found)?: settings = found
+        case let end:
+            var reason: String?
+            if case .failure(let error)? = end { reason = error.message }
+            let outcome: LogoutReport.Outcome = reason == nil ? .interrupted : .failed
             for step in LogoutReport.Step.allCases.dropFirst() {
-                report.lines.append(
-                    .init(step, Task.isCancelled ? .interrupted : .failed, error.message))
+                report.lines.append(.init(step, outcome, reason))
             }
             return report
         }
@@ -120,17 +122,40 @@ package struct LogoutDesk: Sendable {
 
     // MARK: At the provider
 
+    private func client(
+        _ configured: OAuthSettings, of login: Login
+    ) async -> Result<OAuthSettings, DiscoveryError>? {
+        await unlessCancelled { [discovery] in
+            do throws(DiscoveryError) {
+                return .success(try await discovery.client(configured, continuing: login))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    private func addressOfEnd(
+        _ settings: OAuthSettings
+    ) async -> Result<String?, DiscoveryError>? {
+        await unlessCancelled { [discovery] in
+            do throws(DiscoveryError) {
+                return .success(try await discovery.url(of: .endSession, for: settings))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
     private func revoke(
         _ token: SecretBytes?, _ kind: Revocation.Kind, _ step: LogoutReport.Step,
         _ endpoint: TokenEndpoint
     ) async -> LogoutReport.Line {
         guard let token else { return .init(step, .absent) }
-        guard !Task.isCancelled else { return .init(step, .interrupted) }
-        return switch await endpoint.revoke(token, kind) {
+        return switch await unlessCancelled({ await endpoint.revoke(token, kind) }) {
         case .revoked: .init(step, .done)
         case .unsupported(let reason): .init(step, .unsupported, reason)
         case .failed(let reason): .init(step, .failed, reason)
-        case .interrupted: .init(step, .interrupted)
+        case .interrupted, nil: .init(step, .interrupted)
         }
     }
 
@@ -138,15 +163,13 @@ package struct LogoutDesk: Sendable {
         _ login: Login, _ settings: OAuthSettings, _ options: LogoutOptions,
         _ onEvent: @escaping @Sendable (LogoutEvent) -> Void
     ) async -> LogoutReport.Line {
-        guard !Task.isCancelled else { return .init(.session, .interrupted) }
-        let url: String?
-        do throws(DiscoveryError) {
-            url = try await discovery.url(of: .endSession, for: settings)
-        } catch {
-            return .init(.session, Task.isCancelled ? .interrupted : .failed, error.message)
-        }
-        guard let url else {
+        let url: String
+        switch await addressOfEnd(settings) {
+        case .success(let found?)?: url = found
+        case .success(nil)?:
             return .init(.session, .unsupported, "the provider names no address for it")
+        case .failure(let error)?: return .init(.session, .failed, error.message)
+        case nil: return .init(.session, .interrupted)
         }
         if case .nobody = options.channel {
             return .init(

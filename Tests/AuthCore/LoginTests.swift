@@ -401,7 +401,9 @@ import Vocabulary
             try await ground.store.save(old, github)
             var settings = Ground.settings
             settings.scopes = ["openid"]
-            let session = try await ground.desk(settings).begin(github, LoginOptions(.printURL))
+            var options = LoginOptions(.printURL)
+            options.switchesUser = subject == "other"
+            let session = try await ground.desk(settings).begin(github, options)
             let page = session.page
             let fresh = token(subject, page.parameters["nonce"] ?? "")
             ground.fetcher.answer { _, _ in

@@ -15,7 +15,7 @@ private let issuer = "https://login.example.com"
         let claims =
             #"{"iss":"\#(issuer)","sub":"\#(subject)","aud":"my-cli","exp":1700000300,"#
             + #""iat":1700000000,"nonce":"\#(nonce)"\#(more)}"#
-        return "e30.\(base64URL(claims))."
+        return Ground.provider.token(claims)
     }
 
     private var settings: OAuthSettings {
@@ -41,12 +41,14 @@ private let issuer = "https://login.example.com"
             .json(200, #"{"access_token":"NEW","refresh_token":"RT1","id_token":"\#(fresh)"}"#)
         }
         try await blocking { _ = try page.visit(try page.success()) }
-        defer { Task { await session.close() } }
+        let result: Result<Login, LoginFailure>
         do throws(LoginFailure) {
-            return (page, .success(try await session.result()))
+            result = .success(try await session.result())
         } catch {
-            return (page, .failure(error))
+            result = .failure(error)
         }
+        await session.close()
+        return (page, result)
     }
 
     @Test func `logs in again, with a hint of who it was (F19)`() async throws {
@@ -135,7 +137,7 @@ private let issuer = "https://login.example.com"
         var login = ground.login("OLD", refresh: "RT0")
         login.issuer = "https://other.example.com"
         let claims = #"{"iss":"https://other.example.com","sub":"ann","aud":"my-cli"}"#
-        login.idToken = SecretBytes("e30.\(base64URL(claims)).")
+        login.idToken = SecretBytes(Ground.provider.token(claims))
         try await ground.store.save(login, github)
         #expect(try await logIn(ground, as: "bob").result.get().access == "NEW")
     }
