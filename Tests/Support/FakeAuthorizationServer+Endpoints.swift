@@ -34,6 +34,8 @@ extension FakeAuthorizationServer {
             return try sessionRequest(request, on: connection)
         case ("GET", "/end_session"):
             try connection.respond(endSession(FormText(reading: request.query)), to: request)
+        case ("POST", "/register"):
+            try connection.respond(register(request), to: request)
         case ("GET", let path) where isMetadata(path):
             try connection.respond(.json(metadata), to: request)
         default:
@@ -59,7 +61,7 @@ extension FakeAuthorizationServer {
             "id_token_signing_alg_values_supported":["RS256"],
             "code_challenge_methods_supported":["S256"],
             "authorization_response_iss_parameter_supported":\(policy.announcesIssuerParameter),
-            "token_endpoint_auth_methods_supported":[\(methods)]\(sessionMetadata)}
+            "token_endpoint_auth_methods_supported":[\(methods)]\(sessionMetadata)\(registrationMetadata)}
             """
     }
 

@@ -40,6 +40,8 @@ package final class FakeAuthorizationServer: Sendable {
         /// Pushed requests, revocation, log-outs.
         package var sessions = SessionPolicy()
         package var proofs = ProofPolicy()
+        /// Whether clients may register; the last one is the only client then.
+        package var registers = false
         package var authenticationMethods = ["none", "client_secret_basic", "client_secret_post"]
 
         package init() {}
@@ -64,6 +66,7 @@ package final class FakeAuthorizationServer: Sendable {
         var answerCount = 0
         var authorizations: [FormText] = []
         var sessions = Sessions()
+        var registrations: [HTTPMessage] = []
         var front: FakeUpstream?
     }
 
