@@ -11,11 +11,14 @@ package actor DiscoveryDesk {
     let surroundings: Surroundings
     let shelf: DocumentShelf
     let registrations: RegistrationBook
+    /// The providers' keys.
+    nonisolated let keys: KeyDesk
 
     package init(in surroundings: Surroundings) {
         self.surroundings = surroundings
         shelf = DocumentShelf(in: surroundings)
         registrations = RegistrationBook(in: surroundings)
+        keys = KeyDesk(in: surroundings)
     }
 
     /// The endpoints as a client with these settings uses them.

@@ -31,12 +31,14 @@ extension Login {
     private mutating func take(
         _ response: TokenResponse, at now: WallTime, fallbackLifetimeSeconds: Int64?
     ) {
-        accessToken = response.accessToken
-        tokenType = response.tokenType
         obtainedAt = now
-        expiresAt = TokenLifetime.seconds(
-            of: response, arrivedAt: now, fallbackSeconds: fallbackLifetimeSeconds
-        ).map(now.advanced)
+        if let token = response.accessToken {
+            accessToken = token
+            tokenType = response.tokenType
+            expiresAt = TokenLifetime.seconds(
+                of: response, arrivedAt: now, fallbackSeconds: fallbackLifetimeSeconds
+            ).map(now.advanced)
+        }
         if let token = response.refreshToken {
             // What was said of the old one's end says nothing of the new one's.
             if token != refreshToken { (refreshExpiresAt, refreshObtainedAt) = (nil, nil) }
@@ -46,7 +48,10 @@ extension Login {
         {
             (refreshExpiresAt, refreshObtainedAt) = (end, now)
         }
-        if let token = response.idToken { idToken = token }
+        if let token = response.idToken {
+            idToken = token
+            idTokenExpiresAt = TokenLifetime.secondsOfJWT(token, arrivedAt: now).map(now.advanced)
+        }
         if let scopes = response.scopes { scope = scopes.joined(separator: " ") }
         for member in response.extras.members { extras[member.name] = member.value }
         rejection = nil

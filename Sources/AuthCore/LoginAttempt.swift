@@ -303,7 +303,10 @@ actor LoginAttempt {
                 throw error.loginFailure
             }
             let now = surroundings.time.wallTime()
-            try check(response.idToken, now: now)
+            let identity = IdentityCheck(
+                settings: settings, discovery: endpoint.discovery, surroundings: surroundings)
+            let person = try await identity.admit(
+                response, code: code, for: request, asked: terms.authorization)
             var login = Login(
                 response, clientID: settings.clientID, issuer: request.issuer,
                 requestedScopes: request.scopes, at: now,
@@ -319,23 +322,12 @@ actor LoginAttempt {
                 if terms.authorization.isScopeStrict { throw .scopesRefused(missing) }
                 onEvent(.scopesMissing(missing))
             }
+            login.subject = person?.subject
             obtained = login
             login = try await save(login)
             return .success(login)
         } catch {
             return .failure(error)
-        }
-    }
-
-    private func check(_ bytes: SecretBytes?, now: WallTime) throws(LoginFailure) {
-        guard let bytes else { return }
-        do throws(IDTokenError) {
-            var policy = IDTokenPolicy(
-                issuer: request.issuer, clientID: settings.clientID, keys: .unavailable)
-            policy.nonce = request.nonce
-            try IDToken(bytes).validate(policy, now: now)
-        } catch {
-            throw .idToken(error)
         }
     }
 

@@ -26,6 +26,8 @@ package enum LoginFailure: Error, Sendable {
     case token(TokenFailure)
     case clientSecret(SecretError)
     case idToken(IDTokenError)
+    /// The ID token's signature cannot be checked.
+    case keys(KeysError)
     case store(StoreError)
     case timedOut(seconds: Int)
     case cancelled
@@ -49,7 +51,7 @@ extension LoginFailure {
         case .discovery(let error):
             if case .unreachable = error { .failed } else { .configuration }
         case .alreadyInProgress, .portInUse, .cannotListen, .browser, .callback, .token, .idToken,
-            .otherPerson, .store, .cancelled:
+            .keys, .otherPerson, .store, .cancelled:
             .failed
         }
     }
@@ -76,6 +78,7 @@ extension LoginFailure {
         case .token(let failure): failure.description
         case .clientSecret(let error): error.message
         case .idToken(let error): "the provider's ID token is not acceptable: \(error.text)"
+        case .keys(let error): error.message
         case .store(let error): error.message
         case .timedOut(let seconds): "nobody finished the login within \(seconds) s"
         case .cancelled: "the login was cancelled"

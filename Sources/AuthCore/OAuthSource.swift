@@ -153,10 +153,10 @@ actor OAuthSource: CredentialSource {
     ///   would seem usable at an earlier one.
     private func token(of login: Login, at now: BootTime) -> Token? {
         var (wall, boot) = (surroundings.time.wallMilliseconds(), now)
-        if let arrival, arrival.token == login.accessToken {
+        if let arrival, arrival.token == login.secret(settings.injected) {
             (wall, boot) = (login.obtainedAt.milliseconds, arrival.boot)
         }
-        var token = login.token(wallMilliseconds: wall, boot: boot)
+        var token = login.token(settings.injected, wallMilliseconds: wall, boot: boot)
         token?.renewBy = login.keepAliveDue(
             everySeconds: settings.keepAliveSeconds, wallMilliseconds: wall, boot: boot,
             knownSince: knownSince)
@@ -294,35 +294,78 @@ actor OAuthSource: CredentialSource {
     private func succeeded(
         _ response: TokenResponse, _ login: Login, under held: HeldLogin?
     ) async throws(Lack) -> Supply {
-        let boot = surroundings.time.bootTime()
+        let (boot, now) = (surroundings.time.bootTime(), surroundings.time.wallTime())
         unfamiliarCount = 0
         for oddity in response.oddities {
             surroundings.log.debug(
                 "odd token response", ("credential", .text(id.name)),
                 ("oddity", .text(oddity.rawValue)))
         }
-        guard continues(response, login) else {
+        let check = await identityCheck(login)
+        var verdict = await check.judge(response, continuing: login, mayFetch: false)
+        if case .undecided = verdict {
+            // What was rotated is on disk before anybody is asked for keys.
+            let safe = await renewed(login, by: response.withoutIDToken, at: now)
+            await keep(safe, under: held, rotated: safe.refreshToken != login.refreshToken)
+            verdict = await check.judge(response, continuing: login, mayFetch: true)
+        }
+        var answer = response
+        var flaw: IDTokenError?
+        switch verdict {
+        case .accepted, .absent, .undecided: break
+        case .refused(let error) where error.isOfAnotherPerson:
             surroundings.log.error(
                 "a refresh brought the ID token of another person or server, dropped",
                 ("credential", .text(id.name)))
             return try await reject(code: "id_token_mismatch", under: held)
+        case .refused(let error):
+            surroundings.log.warning(
+                "a refresh brought an ID token that is not acceptable, the earlier one is kept",
+                ("credential", .text(id.name)), ("reason", .text(error.text)))
+            answer = response.withoutIDToken
+            flaw = error
         }
-        var fresh = login.renewed(
-            by: response, at: surroundings.time.wallTime(),
-            fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
-        if let proofs { fresh.dpopNonces = await proofs.document }
-        arrival = (response.accessToken, boot)
+        var fresh = await renewed(login, by: answer, at: now)
+        if case .accepted(let token) = verdict { fresh.subject = token.subject }
+        arrival = fresh.secret(settings.injected).map { ($0, boot) }
         knownSince = boot
         await keep(fresh, under: held, rotated: fresh.refreshToken != login.refreshToken)
+        try checkBrought(answer, flaw, fresh)
         return supply
     }
 
-    /// OpenID Connect Core section 12.2. A token that cannot be read is no reason to stop.
-    private func continues(_ response: TokenResponse, _ login: Login) -> Bool {
-        guard let bytes = response.idToken, let fresh = try? IDToken(bytes),
-            let known = login.idToken.flatMap({ try? IDToken($0) })
-        else { return true }
-        return fresh.isOfSamePerson(as: known)
+    private func renewed(
+        _ login: Login, by response: TokenResponse, at now: WallTime
+    ) async -> Login {
+        var fresh = login.renewed(
+            by: response, at: now, fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
+        if let proofs { fresh.dpopNonces = await proofs.document }
+        return fresh
+    }
+
+    /// For the client and server that the login belongs to. The refresh went by the same settings;
+    /// should they be gone meanwhile, nothing that it brought is lost for that.
+    private func identityCheck(_ login: Login) async -> IdentityCheck {
+        IdentityCheck(
+            settings: (try? await endpoint.discovery.client(settings, continuing: login))
+                ?? settings, discovery: endpoint.discovery, surroundings: surroundings)
+    }
+
+    /// A refresh that brought no new credential helps nobody who waits for one.
+    private func checkBrought(
+        _ answer: TokenResponse, _ flaw: IDTokenError?, _ fresh: Login
+    ) throws(Lack) {
+        guard settings.injected == .idToken, answer.idToken == nil else { return }
+        if let flaw {
+            throw .transient(
+                retryAfterSeconds: nil,
+                reason: "the refreshed ID token is not acceptable: \(flaw.text)")
+        }
+        let isUsable =
+            token(of: fresh).map { $0.isUsable(at: surroundings.time.bootTime()) } ?? false
+        guard isUsable else { throw .loginNeeded(code: "no_id_token") }
+        throw .transient(
+            retryAfterSeconds: nil, reason: "the provider's answer to a refresh holds no ID token")
     }
 
     // MARK: Failing

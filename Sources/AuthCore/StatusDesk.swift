@@ -81,11 +81,11 @@ package struct StatusDesk: Sendable {
     ) {
         let (now, boot) = (surroundings.time.wallTime(), surroundings.time.bootTime())
         status.issuer = login.issuer ?? status.issuer
-        status.subject = login.idToken.flatMap { try? IDToken($0) }?.subject
+        status.subject = login.subject ?? login.idToken.flatMap { try? IDToken($0) }?.subject
         status.scope = login.scope
         status.missingScopes = login.missingScopes(of: settings.scopes)
         status.obtainedAt = login.obtainedAt
-        status.expiresAt = login.expiresAt
+        status.expiresAt = login.expiry(settings.injected)
         status.extras = login.extras.members.map(\.name)
         status.isRenewable = login.refreshToken != nil && login.rejection == nil
         status.refreshTokenExpiresAt = login.refreshToken == nil ? nil : login.refreshExpiresAt
@@ -98,7 +98,7 @@ package struct StatusDesk: Sendable {
         }
         status.take(note)
         let token = login.token(
-            wallMilliseconds: surroundings.time.wallMilliseconds(), boot: boot)
+            settings.injected, wallMilliseconds: surroundings.time.wallMilliseconds(), boot: boot)
         if status.isRenewable {
             status.nextRefreshAt = note?.nextAttemptAt ?? login.nextRefresh(token, settings)
         }
@@ -124,7 +124,7 @@ extension Login {
     /// By the wall clock, which is what people read.
     fileprivate func nextRefresh(_ token: Token?, _ settings: OAuthSettings) -> WallTime? {
         var due: WallTime?
-        if let expiresAt, let lifetime = token?.lifetimeMilliseconds {
+        if let expiresAt = expiry(settings.injected), let lifetime = token?.lifetimeMilliseconds {
             let lead = RefreshAhead.leadMilliseconds(
                 lifetime: lifetime, configuredSeconds: settings.refreshLeadSeconds)
             due = expiresAt.advanced(by: -Int64(clamping: lead / 1000))

@@ -97,10 +97,16 @@ struct TokenEndpoint: Sendable {
             additions.parameters += settings.authorization.resources.map {
                 FormParameter("resource", $0)
             }
-            return TokenRequest(
+            var request = TokenRequest(
                 endpoint: endpoints.token, grant: attempts.grant, client: client,
                 additions: additions, certificate: settings.clientCertificate,
                 isBound: proofs != nil, quirks: settings.quirks)
+            // A refresh without an ID token may be good for something else (OpenID Connect Core
+            // section 12.2); whoever needs one looks.
+            if settings.injected == .idToken {
+                request.demand = kind == .refresh ? .either : .idToken
+            }
+            return request
         } catch {
             throw .clientSecret(error)
         }

@@ -23,12 +23,18 @@ struct CredentialReader {
         else { return nil }
         var injection = injection(mapping)
         if case .oauth(let oauth) = kind, oauth.requiresProof {
-            for key in ["header", "prefix"] where mapping.has(key) {
+            for key in ["header", "prefix", "inject"] where mapping.has(key) {
                 problems.add(
                     mapping.place(of: key), "the key \(quoted(key)) does not go with \"dpop\"",
                     hint: "a token with a proof is sent as Authorization: DPoP (RFC 9449)")
             }
             injection = Injection(prefix: "DPoP ")
+        }
+        if case .oauth = kind {
+        } else if namesToken(mapping) {
+            problems.add(
+                mapping.place(of: "inject"), "only a login has several tokens to choose from",
+                hint: "leave the key out, or write { query: NAME } or { basic: USER }")
         }
         return CredentialSettings(
             id: id, kind: kind, injection: injection,
@@ -141,9 +147,15 @@ struct CredentialReader {
         return injection
     }
 
+    /// `inject: id_token`, which IdentityReader reads.
+    private func namesToken(_ mapping: MappingReader) -> Bool {
+        guard mapping.has("inject"), let node = mapping.node("inject") else { return false }
+        return if case .scalar = node.content { true } else { false }
+    }
+
     /// `inject: { query: name }` or `inject: { basic: user }`.
     private func form(_ mapping: MappingReader) -> Injection.Form? {
-        guard mapping.has("inject"), let node = mapping.node("inject"),
+        guard mapping.has("inject"), !namesToken(mapping), let node = mapping.node("inject"),
             let inner = MappingReader(
                 node, "\"inject\"", keys: ["query", "basic"], problems: problems)
         else { return nil }

@@ -14,7 +14,7 @@ struct OAuthReader {
             "redirect_uri", "login", "login_wait", "refresh_before", "keep_alive",
             "assumed_lifetime", "dpop", "device_authorization_endpoint",
         ] + DiscoveryReader.keys + GrantReader.keys + ClientReader.keys + AdditionsReader.keys
-        + AuthorizationReader.keys
+        + AuthorizationReader.keys + IdentityReader.keys
 
     func settings() -> OAuthSettings? {
         let grants = GrantReader(mapping: mapping, problems: problems, paths: paths)
@@ -52,6 +52,8 @@ struct OAuthReader {
             settings.callbackPort = callback.port
         }
         authorization.read(&settings, endpoint: checkedEndpoint)
+        IdentityReader(mapping: mapping, problems: problems).read(
+            &settings, endpoint: checkedEndpoint)
         if let policy = mapping.choice(
             "login",
             [

@@ -18,7 +18,7 @@ final class AuthorizationDesk: Sendable {
 
     static let clientID = "demo-cli"
     static let person = "Ada"
-    static let scopes = ["notes.read", "notes.write"]
+    static let scopes = [DemoIdentity.scope, "notes.read", "notes.write"]
     /// Requests that wait for a decision; the oldest are forgotten first.
     static let pendingMax = 64
 
@@ -26,6 +26,7 @@ final class AuthorizationDesk: Sendable {
     private let decision: Decision
     private let accessTokenLifetimeSeconds: Int64
     private let time: any TimeSource
+    private let identity: DemoIdentity
 
     private struct Pending {
         var ticket: String
@@ -50,6 +51,7 @@ final class AuthorizationDesk: Sendable {
         self.decision = decision
         self.accessTokenLifetimeSeconds = accessTokenLifetimeSeconds
         self.time = time
+        identity = DemoIdentity(issuer: issuer)
         let milliseconds = UInt64(max(accessTokenLifetimeSeconds, 0)) * 1000
         memory = Mutex(Memory(book: GrantBook(accessTokenLifetimeMilliseconds: milliseconds)))
     }
@@ -57,6 +59,9 @@ final class AuthorizationDesk: Sendable {
     func reply(to request: ServerRequest) -> ServerResponse {
         switch (request.method, request.path) {
         case ("GET", "/.well-known/oauth-authorization-server"): .json(metadata)
+        case ("GET", "/keys"): .json(identity.keys)
+        case ("GET", "/userinfo"):
+            identity.userInfo(DemoAPI.bearer(request).token.map(standing) ?? .unknown)
         case ("GET", "/authorize"): authorize(request)
         case ("POST", "/authorize"): decide(request)
         case ("POST", "/token"): token(request)
@@ -91,6 +96,10 @@ final class AuthorizationDesk: Sendable {
             "authorization_endpoint": .string(issuer + "/authorize"),
             "token_endpoint": .string(issuer + "/token"),
             "revocation_endpoint": .string(issuer + "/revoke"),
+            "userinfo_endpoint": .string(issuer + "/userinfo"),
+            "jwks_uri": .string(issuer + "/keys"),
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["ES256"],
             "scopes_supported": .array(AuthorizationDesk.scopes.map { .string($0) }),
             "response_types_supported": ["code"],
             "grant_types_supported": ["authorization_code", "refresh_token"],
@@ -132,7 +141,8 @@ final class AuthorizationDesk: Sendable {
         }
         let consent = GrantBook.Consent(
             clientID: AuthorizationDesk.clientID, redirectURI: redirect,
-            scopes: scopes.isEmpty ? AuthorizationDesk.scopes : scopes, challenge: challenge)
+            scopes: scopes.isEmpty ? AuthorizationDesk.scopes : scopes, challenge: challenge,
+            nonce: form["nonce"])
         switch decision {
         case .automatic:
             return allow(consent, state: state, status: 302)
@@ -209,12 +219,21 @@ final class AuthorizationDesk: Sendable {
         switch result {
         case .failure(let error): return refusal(error)
         case .success(let tokens):
-            return .json([
-                "access_token": .secret(tokens.access), "token_type": "Bearer",
-                "expires_in": .number(JSONNumber(accessTokenLifetimeSeconds)),
-                "refresh_token": .secret(tokens.refresh),
-                "scope": .string(tokens.scopes.joined(separator: " ")),
+            var answer = JSONObject([
+                .init(name: "access_token", value: .secret(tokens.access)),
+                .init(name: "token_type", value: "Bearer"),
+                .init(
+                    name: "expires_in", value: .number(JSONNumber(accessTokenLifetimeSeconds))),
+                .init(name: "refresh_token", value: .secret(tokens.refresh)),
+                .init(name: "scope", value: .string(tokens.scopes.joined(separator: " "))),
             ])
+            if tokens.scopes.contains(DemoIdentity.scope) {
+                answer["id_token"] = .secret(
+                    identity.token(
+                        clientID: AuthorizationDesk.clientID, nonce: tokens.nonce,
+                        now: time.wallTime()))
+            }
+            return .json(.object(answer))
         }
     }
 

@@ -60,7 +60,7 @@ final class DemoAPI: Sendable {
     var requestCount: Int { memory.withLock { $0.requestCount } }
 
     func answer(to request: ServerRequest) -> Answer {
-        let (token, authorizationCount) = bearer(request)
+        let (token, authorizationCount) = Self.bearer(request)
         let answer = judge(request, token, authorizationCount)
         let status =
             switch answer {
@@ -74,7 +74,7 @@ final class DemoAPI: Sendable {
     // MARK: Tokens
 
     /// The token of the one Authorization field, if that is what came.
-    private func bearer(_ request: ServerRequest) -> (token: SecretBytes?, count: Int) {
+    static func bearer(_ request: ServerRequest) -> (token: SecretBytes?, count: Int) {
         let values = request.fields.filter { $0.name.lowercased() == "authorization" }.map(\.value)
         guard values.count == 1, values[0].lowercased().hasPrefix("bearer ") else {
             return (nil, values.count)

@@ -50,6 +50,8 @@ struct GrantBook {
         var scopes: [String]
         /// PKCE's S256 challenge.
         var challenge: String
+        /// For the ID token.
+        var nonce: String? = nil
     }
 
     /// A fresh pair, in clear for the last time.
@@ -57,6 +59,8 @@ struct GrantBook {
         var access: SecretBytes
         var refresh: SecretBytes
         var scopes: [String]
+        /// Of the consent, with its code only.
+        var nonce: String?
     }
 
     static let codeLifetimeMilliseconds: UInt64 = 60_000
@@ -133,7 +137,9 @@ struct GrantBook {
         familyCount += 1
         families[familyCount] = Family(clientID: clientID, scopes: entry.consent.scopes)
         codes[key]?.family = familyCount
-        return give(fresh, in: familyCount, scopes: entry.consent.scopes, now: now)
+        var tokens = give(fresh, in: familyCount, scopes: entry.consent.scopes, now: now)
+        tokens.nonce = entry.consent.nonce
+        return tokens
     }
 
     /// Spends a refresh token; spending one twice ends its whole family.

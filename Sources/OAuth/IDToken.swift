@@ -28,8 +28,8 @@ package struct IDToken: Sendable {
         claims["exp"]?.asNumber.map { WallTime(seconds: $0.truncated) }
     }
 
-    /// Whether a set has a key that may have signed it; one without may be out of date.
-    package func mayBeVerified(by keys: JSONWebKeySet) -> Bool { keys.mayVerify(token) }
+    /// Whether one of the keys made its signature; a set without it may be out of date.
+    package func isVerified(by keys: JSONWebKeySet) -> Bool { keys.verifies(token) }
 
     /// Whether both speak of one person at one provider, in the same bytes (section 12.2).
     package func isOfSamePerson(as other: IDToken) -> Bool {

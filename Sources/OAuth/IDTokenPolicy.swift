@@ -95,6 +95,12 @@ package struct IDTokenPolicy: Sendable {
         self.clientID = clientID
         self.keys = keys
     }
+
+    /// Algorithms by their names; none given leaves all.
+    package mutating func allowOnly(_ names: [String]) {
+        guard !names.isEmpty else { return }
+        algorithms = algorithms.filter { names.contains($0.rawValue) }
+    }
 }
 
 extension IDToken {

@@ -15,6 +15,8 @@ package enum KeySetError: Error, Hashable, Sendable {
 /// Immutable; a provider's next set is another value.
 package struct JSONWebKeySet: Sendable {
     package static let bytesMax = 512 << 10
+    /// Somebody waits for a login or a refresh meanwhile.
+    package static let timeoutMilliseconds: UInt64 = 10_000
     /// Far above what providers have; each key may cost a verification.
     package static let keysMax = 128
 
@@ -37,7 +39,7 @@ package struct JSONWebKeySet: Sendable {
         OutboundRequest(
             .get, url,
             fields: [.init("Accept", "application/jwk-set+json, application/json")],
-            responseBytesMax: bytesMax)
+            timeoutMilliseconds: timeoutMilliseconds, responseBytesMax: bytesMax)
     }
 
     package static func read(_ response: InboundResponse) throws(KeySetError) -> JSONWebKeySet {

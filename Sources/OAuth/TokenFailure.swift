@@ -34,6 +34,7 @@ package struct TokenFailure: Error, Sendable {
         case status
         case unreadableBody
         case missingAccessToken
+        case missingIDToken
         case missingMember(String)
         /// A member whose value is not used; the value, cleaned.
         case unusableMember(String, String)
@@ -183,6 +184,8 @@ extension TokenFailure: CustomStringConvertible {
             case .unreadableBody:
                 "\(subject) answered with status \(status) and no readable body"
             case .missingAccessToken: "\(subject)'s answer holds no access token"
+            case .missingIDToken:
+                "\(subject)'s answer holds no ID token (is \"openid\" among the scopes?)"
             case .missingMember(let name): "\(subject)'s answer holds no \(name)"
             case .unusableMember(let name, let value):
                 "\(subject) gave a \(name) that is not used: \"\(value)\""

@@ -71,6 +71,12 @@ package struct TokenRequest: Sendable {
     let quirks: ProviderQuirks
     /// Whether the token must be bound to the key of the request's proof (RFC 9449 section 5).
     let isBound: Bool
+    /// What an answer without is no good; a refresh may bring either.
+    package var demand = Demand.accessToken
+
+    package enum Demand: Sendable {
+        case accessToken, idToken, either
+    }
 
     /// - Parameters:
     ///   - additions: what the configuration adds; parameters with the name of one that the grant

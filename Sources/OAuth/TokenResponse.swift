@@ -21,7 +21,8 @@ package struct TokenResponse: Sendable {
 
     /// Only bytes of 0x21...0x7E, at least one: it fits a field's value whole. That is more than
     /// RFC 6750's b64token, since servers issue tokens with "|" in them.
-    package let accessToken: SecretBytes
+    /// Nil only where the request does not demand one.
+    package let accessToken: SecretBytes?
     /// "Bearer" or "DPoP".
     package let tokenType: String
     /// From the answer's arrival on; nil is unknown, 0 is already over.
@@ -33,7 +34,7 @@ package struct TokenResponse: Sendable {
     /// The same as a time by the server's clock, where it says nothing else.
     package let refreshExpiresAt: WallTime?
     /// Nil means that the old one is kept.
-    package let idToken: SecretBytes?
+    package private(set) var idToken: SecretBytes?
     /// The granted scopes; nil means those asked for (RFC 6749 section 5.1).
     package let scopes: [String]?
     /// All other members, strings as secrets.
@@ -47,19 +48,27 @@ package struct TokenResponse: Sendable {
         let reader = AnswerReader(
             response: response, secrets: request.secrets, now: now, quirks: request.quirks)
         return try TokenResponse(
-            reader.members(), status: response.status, isBound: request.isBound)
+            reader.members(), demand: request.demand, status: response.status,
+            isBound: request.isBound)
     }
 
     /// When the access token stops being good, by the local clock; nil is unknown. `exp` of a JWT,
     /// which the local clock may disagree with, is asked only where `expires_in` is silent.
     package func expiry(receivedAt: WallTime, fallbackLifetimeSeconds: Int64?) -> WallTime? {
         if let expiresInSeconds { return receivedAt.advanced(by: expiresInSeconds) }
-        if let expiry = JSONWebToken.expiry(of: accessToken) { return expiry }
+        if let expiry = accessToken.flatMap({ JSONWebToken.expiry(of: $0) }) { return expiry }
         return fallbackLifetimeSeconds.map(receivedAt.advanced)
     }
 
+    /// The rest of an answer whose ID token is not believed.
+    package var withoutIDToken: TokenResponse {
+        var rest = self
+        rest.idToken = nil
+        return rest
+    }
+
     private init(
-        _ members: JSONObject, status: Int, isBound: Bool
+        _ members: JSONObject, demand: TokenRequest.Demand, status: Int, isBound: Bool
     ) throws(TokenFailure) {
         var rest = members
         var oddities: [Oddity] = []
@@ -71,13 +80,21 @@ package struct TokenResponse: Sendable {
             take(name)?.asSecret.flatMap { $0.isEmpty ? nil : $0 }
         }
 
-        guard let token = takeText("access_token") else {
+        let token = takeText("access_token")
+        idToken = takeText("id_token")
+        switch demand {
+        case .accessToken where token == nil, .either where token == nil && idToken == nil:
             throw TokenFailure(.malformed, .missingAccessToken, status: status)
+        case .idToken where idToken == nil:
+            throw TokenFailure(.malformed, .missingIDToken, status: status)
+        case .accessToken, .idToken, .either: break
         }
-        guard TokenResponse.isUsable(token) else {
-            throw TokenFailure(.malformed, .unusableAccessToken, status: status)
+        if let token {
+            guard TokenResponse.isUsable(token) else {
+                throw TokenFailure(.malformed, .unusableAccessToken, status: status)
+            }
+            if !TokenResponse.isB64Token(token) { oddities.append(.tokenIsNotB64) }
         }
-        if !TokenResponse.isB64Token(token) { oddities.append(.tokenIsNotB64) }
         accessToken = token
 
         if let type = takeText("token_type") {
@@ -88,9 +105,9 @@ package struct TokenResponse: Sendable {
                     ? TokenFailure(.misconfigured, .unboundToken, status: status)
                     : TokenFailure(.malformed, .unsupportedTokenType(name), status: status)
             }
-        } else if isBound {
+        } else if isBound, token != nil {
             throw TokenFailure(.misconfigured, .unboundToken, status: status)
-        } else {
+        } else if token != nil {
             oddities.append(.tokenTypeMissing)
         }
         tokenType = isBound ? "DPoP" : "Bearer"
@@ -107,7 +124,6 @@ package struct TokenResponse: Sendable {
         let refresh = take("refresh_token")
         if let refresh, refresh.asSecret == nil { oddities.append(.refreshTokenUnreadable) }
         refreshToken = refresh?.asSecret.flatMap { $0.isEmpty ? nil : $0 }
-        idToken = takeText("id_token")
         scopes = takeText("scope").map(TokenResponse.scopes)
         extras = rest
         self.oddities = oddities

@@ -25,13 +25,18 @@ package struct UserInfo: Sendable {
 
     package static let bytesMax = 512 << 10
 
-    /// RFC 6750 section 2.1.
-    package static func request(_ url: String, accessToken: SecretBytes) -> OutboundRequest {
+    /// RFC 6750 section 2.1; RFC 9449 section 7.1.
+    ///
+    /// - Parameter scheme: "Bearer", or "DPoP" for a request that gets a proof.
+    package static func request(
+        _ url: String, accessToken: SecretBytes, scheme: String = "Bearer"
+    ) -> OutboundRequest {
         OutboundRequest(
             .get, url,
             fields: [
                 .init("Accept", "application/json, application/jwt"),
-                .init("Authorization", SecretBytes.joined([SecretBytes("Bearer "), accessToken])),
+                .init(
+                    "Authorization", SecretBytes.joined([SecretBytes(scheme + " "), accessToken])),
             ], responseBytesMax: bytesMax)
     }
 
@@ -40,20 +45,27 @@ package struct UserInfo: Sendable {
         mediaType(of: response) == "application/jwt"
     }
 
+    /// Whether one of the keys made the signature of an answer that is a token.
+    package static func isVerified(_ body: SecretBytes, by keys: JSONWebKeySet) -> Bool {
+        (try? JSONWebToken(body)).map(keys.verifies) ?? false
+    }
+
     /// - Parameters:
-    ///   - subject: of the ID token.
+    ///   - subject: of the ID token; nil where there was none to compare with.
     ///   - policy: issuer, client, algorithms and keys count; nothing else of an ID token's checks
     ///     is asked for here.
     package static func read(
-        _ response: InboundResponse, subject: String, policy: IDTokenPolicy
+        _ response: InboundResponse, subject: String?, policy: IDTokenPolicy
     ) throws(UserInfoError) -> UserInfo {
         guard response.status == 200 else {
             throw .refused(status: response.status, challenge: challenge(in: response))
         }
         let isSigned = isToken(response)
         let claims = isSigned ? try claims(ofToken: response.body, policy) : try json(response)
-        guard let received = claims["sub"]?.asString else { throw .missingSubject }
-        guard received.isIdentical(to: subject) else { throw .otherSubject }
+        if let subject {
+            guard let received = claims["sub"]?.asString else { throw .missingSubject }
+            guard received.isIdentical(to: subject) else { throw .otherSubject }
+        }
         return UserInfo(claims: claims, isSigned: isSigned)
     }
 

@@ -39,6 +39,10 @@ package struct Login: Sendable {
     /// When the provider last said so.
     package var refreshObtainedAt: WallTime?
     package var idToken: SecretBytes?
+    /// Counted by our clock from its arrival; nil where nobody counted.
+    package var idTokenExpiresAt: WallTime?
+    /// Whom the login is of, by an ID token that was believed.
+    package var subject: String?
     /// The scope that was granted, as the provider wrote it.
     package var scope: String?
     /// The scope that was asked for, where the login knows.
@@ -71,6 +75,8 @@ package struct Login: Sendable {
         refreshExpiresAt = nil
         refreshObtainedAt = nil
         idToken = nil
+        idTokenExpiresAt = nil
+        subject = nil
         scope = nil
         requestedScope = nil
         loginHint = nil
@@ -101,6 +107,8 @@ extension Login {
         case idToken = "id_token"
         case dpopKey = "dpop_key"
         case dpopNonces = "dpop_nonces"
+        case idTokenExpiresAt = "id_token_expires_at"
+        case subject
         case requestedScope = "requested_scope"
         case loginHint = "login_hint"
     }
@@ -160,6 +168,8 @@ extension Login {
         refreshExpiresAt = try take(.refreshExpiresAt, as: integer).map { WallTime(seconds: $0) }
         refreshObtainedAt = try take(.refreshObtainedAt, as: integer).map { WallTime(seconds: $0) }
         idToken = try take(.idToken, as: secret)
+        idTokenExpiresAt = try take(.idTokenExpiresAt, as: integer).map { WallTime(seconds: $0) }
+        subject = try take(.subject, as: text)
         scope = try take(.scope, as: text)
         requestedScope = try take(.requestedScope, as: text)
         loginHint = try take(.loginHint, as: text)
@@ -192,6 +202,8 @@ extension Login {
         put(.refreshExpiresAt, refreshExpiresAt.map { .number(JSONNumber($0.seconds)) })
         put(.refreshObtainedAt, refreshObtainedAt.map { .number(JSONNumber($0.seconds)) })
         put(.idToken, idToken.map { .secret($0) })
+        put(.idTokenExpiresAt, idTokenExpiresAt.map { .number(JSONNumber($0.seconds)) })
+        put(.subject, subject.map { .string($0) })
         put(.scope, scope.map { .string($0) })
         put(.requestedScope, requestedScope.map { .string($0) })
         put(.loginHint, loginHint.map { .string($0) })

@@ -126,6 +126,9 @@ package struct OAuthSettings: Sendable {
     package var clientAuthentication: ClientAuthentication?
     package var scopes: [String]
     package var authorization: AuthorizationSettings
+    package var identity: IdentitySettings
+    /// Which token requests carry.
+    package var injected: InjectedToken
     package var refreshScope: RefreshScope
     /// Reserved names were refused at load.
     package var additions: [RequestKind: RequestAdditions]
@@ -168,6 +171,8 @@ package struct OAuthSettings: Sendable {
         clientAuthentication = nil
         scopes = []
         authorization = AuthorizationSettings()
+        identity = IdentitySettings()
+        injected = .accessToken
         refreshScope = .none
         additions = [:]
         quirks = []

@@ -68,8 +68,12 @@ private struct Visitor {
         ).get()
     }
 
-    func api(_ target: String, _ token: SecretBytes, method: String = "GET") throws -> HTTPMessage {
-        try ask(world.api, method, target, fields: [("Authorization", "Bearer " + text(token))])
+    func api(
+        _ target: String, _ token: SecretBytes?, method: String = "GET"
+    ) throws -> HTTPMessage {
+        let token = try #require(token)
+        return try ask(
+            world.api, method, target, fields: [("Authorization", "Bearer " + text(token))])
     }
 }
 

@@ -53,18 +53,18 @@ struct LoginSetup {
     ///   - settings: more lines of the whole.
     init(
         _ policy: FakeAuthorizationServer.Policy = .init(), credential: [String] = [],
-        settings: [String] = [],
+        settings: [String] = [], scopes: [String] = ["api"],
         answering respond: @escaping @Sendable (HTTPMessage) throws -> FakeResponse = { _ in .ok() }
     ) throws {
         let server = try FakeAuthorizationServer(policy)
         try self.init(
             server, FakeUpstream(protectedBy: server, answering: respond), credential: credential,
-            settings: settings)
+            settings: settings, scopes: scopes)
     }
 
     init(
         _ server: FakeAuthorizationServer, _ api: FakeUpstream, credential: [String] = [],
-        settings: [String] = []
+        settings: [String] = [], scopes: [String] = ["api"]
     ) throws {
         self.server = server
         self.api = api
@@ -73,7 +73,7 @@ struct LoginSetup {
                 upstream: api.url,
                 credential: [
                     "issuer: \(server.issuer)", "client_id: \(server.policy.clientID)",
-                    "scopes: [api]",
+                    "scopes: [\(scopes.joined(separator: ", "))]",
                 ] + credential,
                 settings: settings))
     }

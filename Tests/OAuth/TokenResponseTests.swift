@@ -51,7 +51,7 @@ private struct Unexpected: Error {}
              "id_token":"ID","scope":"a b:c","refresh_token_expires_in":86400,
              "sub":"did:x","nested":{"token":"canary"}}
             """)
-        #expect(text(response.accessToken) == "AT.1")
+        #expect(response.accessToken.map(text) == "AT.1")
         #expect(response.expiresInSeconds == 3600)
         #expect(response.refreshToken.map(text) == "RT 2")
         #expect(response.refreshExpiresInSeconds == 86400)
@@ -134,7 +134,7 @@ private struct Unexpected: Error {}
         ] as [(String?, String)])
     func `is read by media type or by its first byte`(type: String?, body: String) throws {
         let response = try success(body, type: type)
-        #expect(text(response.accessToken) == "AT+x")
+        #expect(response.accessToken.map(text) == "AT+x")
         #expect(response.scopes == ["repo", "gist"])
         #expect(response.oddities.isEmpty)
     }
@@ -360,6 +360,50 @@ private struct Unexpected: Error {}
     }
 }
 
+@Suite struct `A token response without an access token` {
+    private func read(
+        _ body: String, _ demand: TokenRequest.Demand
+    ) -> Result<TokenResponse, TokenFailure> {
+        Result { () throws(TokenFailure) in
+            var request = TokenRequest(
+                endpoint: "https://id.example.com/token", grant: .refresh(SecretBytes("r")),
+                client: .none(clientID: "c"))
+            request.demand = demand
+            return try TokenResponse.read(
+                InboundResponse(
+                    status: 200, fields: [("Content-Type", "application/json")],
+                    body: SecretBytes(body)), to: request, now: WallTime(seconds: 1_700_000_000))
+        }
+    }
+
+    private func reason(
+        _ body: String, _ demand: TokenRequest.Demand
+    ) -> TokenFailure.Reason? {
+        if case .failure(let failure) = read(body, demand) { failure.reason } else { nil }
+    }
+
+    @Test func `F50 is good where the ID token is wanted`() throws {
+        let body = #"{"id_token":"e30.e30.c2ln","not_before":1,"refresh_token":"r"}"#
+        for demand in [TokenRequest.Demand.idToken, .either] {
+            let response = try read(body, demand).get()
+            #expect(response.accessToken == nil)
+            #expect(response.idToken == SecretBytes("e30.e30.c2ln"))
+            #expect(response.oddities.isEmpty)
+            #expect(response.withoutIDToken.idToken == nil)
+            #expect(response.withoutIDToken.refreshToken == SecretBytes("r"))
+        }
+        #expect(reason(body, .accessToken) == .missingAccessToken)
+    }
+
+    @Test func `F40 names what is missing`() {
+        let body = #"{"access_token":"a","token_type":"Bearer"}"#
+        #expect(reason(body, .idToken) == .missingIDToken)
+        #expect(reason(body, .either) == nil)
+        #expect(reason("{}", .either) == .missingAccessToken)
+        #expect(reason(#"{"id_token":""}"#, .idToken) == .missingIDToken)
+    }
+}
+
 @Suite struct `Token answer from a stranger` {
     /// Every byte of three answers replaced by every value: a token that fits a header, or a
     /// failure.
@@ -377,10 +421,10 @@ private struct Unexpected: Error {}
                 let response = InboundResponse(
                     status: 200, fields: [("Content-Type", type)], body: SecretBytes(bytes))
                 guard case .success(let token) = readToken(response) else { continue }
-                let fits = token.accessToken.withBytes { bytes in
+                let fits = token.accessToken?.withBytes { bytes in
                     !bytes.isEmpty && bytes.allSatisfy { $0 > 0x20 && $0 < 0x7F }
                 }
-                if !fits { Issue.record("byte \(byte) at \(index)") }
+                if fits != true { Issue.record("byte \(byte) at \(index)") }
             }
         }
     }

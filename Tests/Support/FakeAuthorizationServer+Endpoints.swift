@@ -36,6 +36,10 @@ extension FakeAuthorizationServer {
             try connection.respond(endSession(FormText(reading: request.query)), to: request)
         case ("POST", "/register"):
             try connection.respond(register(request), to: request)
+        case ("GET", "/jwks"):
+            try connection.respond(keys(), to: request)
+        case ("GET", "/userinfo"):
+            try connection.respond(userInfo(request), to: request)
         case ("GET", let path) where isMetadata(path):
             try connection.respond(.json(metadata), to: request)
         default:
@@ -61,7 +65,7 @@ extension FakeAuthorizationServer {
             "id_token_signing_alg_values_supported":["RS256"],
             "code_challenge_methods_supported":["S256"],
             "authorization_response_iss_parameter_supported":\(policy.announcesIssuerParameter),
-            "token_endpoint_auth_methods_supported":[\(methods)]\(sessionMetadata)\(registrationMetadata)}
+            "token_endpoint_auth_methods_supported":[\(methods)]\(sessionMetadata)\(registrationMetadata)\(identityMetadata)}
             """
     }
 
@@ -169,7 +173,15 @@ extension FakeAuthorizationServer {
             case .refused(let status, let code):
                 return .json("{\"error\":\"\(code)\"}", status: status)
             case .issued(let access, let refresh, let family):
-                let members = members(access, refresh, state.grants.families[family], state.policy)
+                var members = members(
+                    access, refresh, state.grants.families[family], state.policy)
+                if let token = idToken(state.grants.families[family], state.policy) {
+                    state.grants.noteSecret(token)
+                    members.append(("id_token", jsonText(token)))
+                    if state.policy.identity.omitsAccessToken {
+                        members.removeAll { ["access_token", "expires_in"].contains($0.0) }
+                    }
+                }
                 return document(members, fault)
             }
         }

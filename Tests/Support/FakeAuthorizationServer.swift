@@ -42,6 +42,8 @@ package final class FakeAuthorizationServer: Sendable {
         package var proofs = ProofPolicy()
         /// Whether clients may register; the last one is the only client then.
         package var registers = false
+        /// ID tokens, keys, userinfo.
+        package var identity = IdentityPolicy()
         package var authenticationMethods = ["none", "client_secret_basic", "client_secret_post"]
 
         package init() {}

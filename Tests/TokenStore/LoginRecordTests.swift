@@ -13,6 +13,8 @@ import Vocabulary
     @Test func `comes back as it was written`() throws {
         var login = sampleLogin()
         login.idToken = SecretBytes("a.b.c")
+        login.idTokenExpiresAt = WallTime(seconds: 77)
+        login.subject = "user-1"
         login.rejection = Login.Rejection(code: "invalid_grant", at: WallTime(seconds: 5))
         login.extras = JSONObject([.init(name: "did", value: "did:plc:x")])
         let back = try parse(text(login))
@@ -21,6 +23,8 @@ import Vocabulary
         #expect(back.refresh == "RT1")
         #expect(back.rejection == login.rejection)
         #expect(back.expiresAt == login.expiresAt)
+        #expect(back.idTokenExpiresAt == WallTime(seconds: 77))
+        #expect(back.subject == "user-1")
         #expect(back.extras["did"]?.asRevealedString == "did:plc:x")
     }
 
