@@ -101,7 +101,8 @@ import Testing
         #expect(first?.hasPrefix("Bearer ey") == true)
         // The next one comes before the first expires.
         try waited(for: "a fresh ID token", within: .seconds(20)) {
-            #expect(try proxy.exchange().status == 200)
+            let status = try proxy.exchange().status
+            #expect(status == 200)
             return api.requests.last?.value("Authorization") != first ? () : nil
         }
         #expect(server.refreshRequests.count >= 1)
