@@ -8,13 +8,16 @@ struct OAuthReader {
     let problems: ProblemList
     let paths: PathResolver
 
-    static let keys =
+    static let keys: [String] =
         [
-            "issuer", "authorization_endpoint", "token_endpoint", "client_id", "scopes",
-            "redirect_uri", "login", "login_wait", "refresh_before", "keep_alive",
-            "assumed_lifetime", "dpop", "device_authorization_endpoint",
-        ] + DiscoveryReader.keys + GrantReader.keys + ClientReader.keys + AdditionsReader.keys
-        + AuthorizationReader.keys + IdentityReader.keys
+            [
+                "issuer", "authorization_endpoint", "token_endpoint", "client_id", "scopes",
+                "redirect_uri", "login", "login_wait", "refresh_before", "keep_alive",
+                "assumed_lifetime", "dpop", "device_authorization_endpoint",
+            ],
+            DiscoveryReader.keys, GrantReader.keys, ClientReader.keys, AdditionsReader.keys,
+            AuthorizationReader.keys, IdentityReader.keys,
+        ].flatMap { $0 }
 
     func settings() -> OAuthSettings? {
         let grants = GrantReader(mapping: mapping, problems: problems, paths: paths)
