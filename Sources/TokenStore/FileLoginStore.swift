@@ -80,13 +80,13 @@ package struct FileLoginStore: Sendable {
     package func lock(
         _ id: CredentialID, timeoutMilliseconds: UInt64 = lockTimeoutMilliseconds
     ) async throws(StoreError) -> HeldLogin {
-        try await lock(id, timeoutMilliseconds, try await vault.keyring())
-    }
-
-    /// - Parameter keyring: nil for whoever reads nothing, and so needs no key.
-    private func lock(
-        _ id: CredentialID, _ timeoutMilliseconds: UInt64, _ keyring: Keyring?
-    ) async throws(StoreError) -> HeldLogin {
+        let keyring: Result<Keyring, StoreError>
+        do throws(StoreError) {
+            keyring = .success(try await vault.keyring())
+        } catch {
+            // What cannot be read can still be removed.
+            keyring = .failure(error)
+        }
         let deadline = time.bootTime().advanced(byMilliseconds: timeoutMilliseconds)
         var pause: UInt64 = 1
         while true {
@@ -150,14 +150,13 @@ package struct FileLoginStore: Sendable {
     /// Forgets a login: nothing secret of it stays in the directory, except what was set aside as
     /// damaged.
     package func remove(_ id: CredentialID) async throws(StoreError) {
-        // Without any key, so that what cannot be read can be forgotten.
-        let held = try await lock(id, Self.lockTimeoutMilliseconds, nil)
+        let held = try await lock(id)
         defer { held.release() }
         try await held.remove()
     }
 
     private func attempt(
-        _ id: CredentialID, _ keyring: Keyring?
+        _ id: CredentialID, _ keyring: Result<Keyring, StoreError>
     ) throws(StoreError) -> HeldLogin? {
         guard let directory = try StateDirectory.open(directory, creating: true, calls: calls)
         else { throw .failed(path: directory, operation: "opening", code: 2) }
@@ -165,9 +164,8 @@ package struct FileLoginStore: Sendable {
         case .heldByAnother: return nil
         case .held(let lock):
             let held = HeldLogin(
-                id, directory: directory, lock: lock, keyring: keyring ?? .empty, disk: disk,
-                time: time)
-            if keyring != nil { try held.recoverBlocking() }
+                id, directory: directory, lock: lock, keyring: keyring, disk: disk, time: time)
+            try held.recoverBlocking()
             return held
         }
     }

@@ -18,7 +18,7 @@ package final class HeldLogin: Sendable {
     package let lockAbsence: StoreError?
 
     private let hold: Mutex<Hold?>
-    private let keyring: Keyring
+    private let keyring: Result<Keyring, StoreError>
     private let disk: Disk
     private let time: any TimeSource
 
@@ -26,8 +26,8 @@ package final class HeldLogin: Sendable {
     private static let reservedBytes = 16 << 10
 
     init(
-        _ id: CredentialID, directory: StateDirectory, lock: StoreLock, keyring: Keyring,
-        disk: Disk, time: any TimeSource
+        _ id: CredentialID, directory: StateDirectory, lock: StoreLock,
+        keyring: Result<Keyring, StoreError>, disk: Disk, time: any TimeSource
     ) {
         self.id = id
         self.keyring = keyring
@@ -50,7 +50,7 @@ package final class HeldLogin: Sendable {
     /// The login as it is on disk, or nil.
     package func load() async throws(StoreError) -> Login? {
         try await perform { [id, keyring] hold throws(StoreError) in
-            try hold.directory.login(id, keyring)
+            try hold.directory.login(id, try keyring.get())
         }
     }
 
@@ -71,6 +71,7 @@ package final class HeldLogin: Sendable {
         let now = time.wallTime()
         return try await perform { [id, keyring] hold throws(StoreError) in
             var login = login
+            let keyring = try keyring.get()
             let current = try hold.directory.current(id, keyring)
             login.generation = max(current.generation, login.generation).next
             let file: TemporaryFile
@@ -103,9 +104,9 @@ package final class HeldLogin: Sendable {
     /// that no such writer lives. A beginning of a record is no JSON and is thrown away; one that only
     /// another key opens is left, and what is older must not be used in its place.
     func recoverBlocking() throws(StoreError) {
-        guard lockAbsence == nil else { return }
+        guard lockAbsence == nil, case .success(let keyring) = keyring else { return }
         let now = time.wallTime()
-        try withHold { [id, keyring] hold throws(StoreError) in
+        try withHold { [id] hold throws(StoreError) in
             let directory = hold.directory
             let left = try directory.temporaries(of: id)
             guard !left.isEmpty, let current = try? directory.current(id, keyring) else { return }

@@ -143,7 +143,11 @@ extension StoreKeys {
         }
         await #expect(throws: StoreError.self) { try await store.save(sampleLogin(), github) }
         #expect(calls.count == 1)
-        #expect(names(scratch.state).isEmpty)
+        #expect(names(scratch.state) == ["github.lock"])
+        // A login can be forgotten without its key.
+        try await self.store(.key(1)).save(sampleLogin("AT1"), github)
+        try await store.remove(github)
+        #expect(names(scratch.state) == ["github.lock"])
     }
 
     @Test func `refuses a record that was sealed for another credential`() async throws {

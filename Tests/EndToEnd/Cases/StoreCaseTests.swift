@@ -194,17 +194,15 @@ private struct SealedSetup {
 }
 
 @Suite(.ownThread) struct `Cases: full store` {
-    /// Lets no file of the process grow beyond its limit, as a full disk would: writes fail (setrlimit(2)).
-    private func limitFiles(of proxy: ProxyProcess, to bytes: rlim_t) throws {
-        let limit = bytes == .max ? "unlimited" : "\(bytes)"
-        let child = try ChildProcess(
+    /// Lets no file of the process grow beyond so much, as a full disk would: writes fail
+    /// (prlimit(1), setrlimit(2)).
+    private func limitFiles(of proxy: ProxyProcess, to bytes: String) throws {
+        let command = try ChildProcess(
             [
-                "/usr/bin/prlimit", "--pid", "\(proxy.child.identifier)",
-                "--fsize=\(limit):unlimited",
-            ],
-            environment: ["PATH": "/usr/bin:/bin"], directory: "/")
-        guard case .exited(0) = try child.waitForEnd() else {
-            throw CommandFailed(try CommandResult(of: child))
+                "/usr/bin/prlimit", "--pid", "\(proxy.child.identifier)", "--fsize=\(bytes):",
+            ], environment: [:], directory: "/")
+        guard try command.waitForEnd() == .exited(0) else {
+            throw Failure.ended(command.printed(.error).text)
         }
     }
 
@@ -215,7 +213,7 @@ private struct SealedSetup {
         try setup.importLogin(expiresIn: -10)
         let before = try Files.read(setup.home.loginFile())
         let proxy = try setup.home.serve()
-        try limitFiles(of: proxy, to: 0)
+        try limitFiles(of: proxy, to: "0")
         for count in 1...3 {
             #expect(try proxy.exchange().status == 200)
             #expect(setup.server.refreshRequests.count == count)
@@ -224,7 +222,7 @@ private struct SealedSetup {
         }
         #expect(setup.server.reuses == 0)
         #expect(proxy.log.contains("login store has a problem"))
-        try limitFiles(of: proxy, to: .max)
+        try limitFiles(of: proxy, to: "unlimited")
         try waited(for: "the login to be written", within: .seconds(40)) {
             let record = try Files.read(setup.home.loginFile())
             return setup.server.liveRefreshTokens.contains {
@@ -242,12 +240,43 @@ private struct SealedSetup {
         let setup = try LoginSetup()
         try setup.importLogin(expiresIn: -10)
         let proxy = try setup.home.serve()
-        try limitFiles(of: proxy, to: 0)
+        try limitFiles(of: proxy, to: "0")
         #expect(try proxy.exchange().status == 200)
-        try limitFiles(of: proxy, to: .max)
+        try limitFiles(of: proxy, to: "unlimited")
         try proxy.stop()
         let record = try #require(try Files.read(setup.home.loginFile()))
         #expect(setup.server.liveRefreshTokens.contains { record.contains(Octets($0)) })
+    }
+}
+
+@Suite(.ownThread) struct `Cases: end during a refresh` {
+    @Test func `a token request is waited for beyond the grace period, and saved (C109)`() throws {
+        let setup = try LoginSetup(settings: ["shutdown: { grace: 100ms }"])
+        try setup.importLogin(expiresIn: -10)
+        setup.server.set { $0.tokenDelay = .seconds(2) }
+        let proxy = try setup.home.serve()
+        let client = try proxy.connect()
+        try client.send(client.request())
+        try waited(for: "the refresh") { setup.server.refreshRequests.isEmpty ? nil : () }
+        #expect(try proxy.stop() == .exited(0))
+        let record = try #require(try Files.read(setup.home.loginFile()))
+        #expect(setup.server.liveRefreshTokens.contains { record.contains(Octets($0)) })
+    }
+
+    @Test func `a second signal ends it at once`() throws {
+        let setup = try LoginSetup(settings: ["shutdown: { grace: 100ms }"])
+        try setup.importLogin(expiresIn: -10)
+        setup.server.failAlways(.silence)
+        let proxy = try setup.home.serve()
+        let client = try proxy.connect()
+        try client.send(client.request())
+        try waited(for: "the refresh") { setup.server.refreshRequests.isEmpty ? nil : () }
+        proxy.child.kill(SIGTERM)
+        try proxy.waitForLog("ending")
+        let start = ContinuousClock.now
+        proxy.child.kill(SIGTERM)
+        _ = try proxy.child.waitForEnd(within: .seconds(10))
+        #expect(ContinuousClock.now - start < .seconds(5))
     }
 }
 

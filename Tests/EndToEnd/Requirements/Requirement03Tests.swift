@@ -21,7 +21,9 @@ import Testing
 
     /// The long run: three proxies and a loop of `proxy token` share logins whose access tokens live
     /// for three seconds; the server revokes a family when a refresh token comes twice.
-    @Test func `must show 4: expiries under three proxies and a token loop bring no reuse and no login (C003, C004)`()
+    @Test
+    func
+        `must show 4: expiries under three proxies and a token loop bring no reuse and no login (C003, C004)`()
         throws
     {
         let expiries = Soak.times(200, soaking: 1000)

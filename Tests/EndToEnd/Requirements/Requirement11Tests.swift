@@ -171,9 +171,11 @@ import Testing
     private static let roundsInLane = Soak.times(50, soaking: 250)
 
     @Test(arguments: 0..<4)
-    func `must show 4: no login is lost but with the answer itself, and that is said once (C082, C099)`(
-        lane: Int
-    ) throws {
+    func
+        `must show 4: no login is lost but with the answer itself, and that is said once (C082, C099)`(
+            lane: Int
+        ) throws
+    {
         var policy = FakeAuthorizationServer.Policy()
         policy.tokenDelay = .milliseconds(2)
         let setup = try LoginSetup(policy)
