@@ -9,27 +9,35 @@ import Vocabulary
 
 @testable import AuthCore
 
-/// One way in which a provider fails, and how it gets well again.
+/// One way in which a provider fails.
 struct Trouble: Sendable, CustomTestStringConvertible {
     let testDescription: String
     /// Whether it only shows after a time limit.
     var isSlow = false
-    let begin: @Sendable (FakeAuthorizationServer) -> Void
+    /// Nil where nobody answers the door.
+    let fault: (@Sendable (FakeAuthorizationServer) -> TokenFault)?
 
     init(_ name: String, isSlow: Bool = false, _ fault: TokenFault) {
         testDescription = name
         self.isSlow = isSlow
-        begin = { $0.failAlways(fault) }
+        self.fault = { _ in fault }
     }
 
-    init(_ name: String, begin: @escaping @Sendable (FakeAuthorizationServer) -> Void) {
+    init(_ name: String, _ fault: (@Sendable (FakeAuthorizationServer) -> TokenFault)?) {
         testDescription = name
-        self.begin = begin
+        self.fault = fault
+    }
+
+    /// - Parameter path: the endpoint that has it; nil is the token endpoint.
+    func begin(at server: FakeAuthorizationServer, path: String? = nil) {
+        guard let fault = fault?(server) else { return server.goDown() }
+        guard let path else { return server.failAlways(fault) }
+        for _ in 0..<9 { server.failNext(fault, at: path) }
     }
 
     /// Must show 3.
     static let all = [
-        Trouble("refused connection") { $0.goDown() },
+        Trouble("refused connection", nil),
         Trouble("reset", .reset),
         Trouble("timeout", isSlow: true, .silence),
         Trouble("408", .requestTimeout),
@@ -41,7 +49,7 @@ struct Trouble: Sendable, CustomTestStringConvertible {
         Trouble("an answer that ends early", .cutShort),
         Trouble("null token", .nullToken),
         Trouble("4 MB answer", .oversized),
-        Trouble("redirect") { $0.failAlways(.redirect(to: "\($0.origin)/elsewhere")) },
+        Trouble("redirect") { .redirect(to: "\($0.origin)/elsewhere") },
         Trouble("slow drip", isSlow: true, .drip(.milliseconds(60))),
     ]
 }
@@ -101,9 +109,9 @@ struct WireGround {
         return CredentialKeeper(github, source: source, desk: nil, in: surroundings)
     }
 
-    func begin(_ trouble: Trouble) {
+    func begin(_ trouble: Trouble, at path: String? = nil) {
         fetcher.hurry(trouble.isSlow ? 300 : nil)
-        trouble.begin(server)
+        trouble.begin(at: server, path: path)
     }
 
     func end() throws {
@@ -111,6 +119,21 @@ struct WireGround {
         server.failAlways(nil)
         server.goDown()
         try server.comeUp()
+    }
+
+    /// Logs out at a provider that has a revocation endpoint. Time passes meanwhile.
+    func logOut() async throws -> LogoutReport {
+        var settings = settings
+        settings.endpointsByHand["revocation_endpoint"] = "\(server.origin)/revoke"
+        let desk = LogoutDesk(discovery: DiscoveryDesk(in: surroundings), in: surroundings)
+        let isOver = Mutex<Bool>.Box(false)
+        let task = Task { [settings] in
+            let report = await desk.logOut(github, settings, LogoutOptions(.nobody))
+            isOver.value = true
+            return report
+        }
+        try await ground.tick { isOver.value }
+        return await task.value
     }
 
     /// The record's bytes, and the names of everything beside it that is no note.
@@ -191,6 +214,38 @@ struct WireGround {
         #expect(wire.server.accepts(accessToken: try #require(login.access)))
         #expect(try await wire.ground.store.load(github)?.access == login.access)
         #expect(wire.server.codeReuses == 0)
+    }
+
+    @Test(arguments: Trouble.all)
+    func `of a revocation: the login is gone here, and that is said of the provider`(
+        trouble: Trouble
+    ) async throws {
+        let wire = try WireGround()
+        try await wire.saveLogin()
+        wire.begin(trouble, at: "/revoke")
+        let report = try await wire.logOut()
+        #expect(report[.local]?.outcome == .done)
+        // The body of a success means nothing (RFC 7009 section 2.2).
+        let successes = ["HTML", "empty 200", "truncated JSON", "null token"]
+        #expect(
+            report[.refreshToken]?.outcome
+                == (successes.contains(trouble.testDescription) ? .done : .failed), "\(report)")
+        #expect(try wire.disk().keys.sorted() == ["github.lock"])
+        #expect(!wire.server.requests.contains { $0.path == "/elsewhere" })
+    }
+
+    @Test(arguments: ["408", "429 with Retry-After", "500 with invalid_grant", "redirect"])
+    func `of a revocation: a busy provider's next good answer ends the login there too`(
+        name: String
+    ) async throws {
+        let wire = try WireGround()
+        try await wire.saveLogin()
+        let refresh = try #require(try await wire.ground.store.load(github)?.refresh)
+        let fault = try #require(Trouble.all.first { $0.testDescription == name }?.fault)
+        wire.server.failNext(fault(wire.server), at: "/revoke")
+        let report = try await wire.logOut()
+        #expect(report[.refreshToken]?.outcome == .done, "\(report)")
+        #expect(!wire.server.accepts(refreshToken: refresh))
     }
 
     /// What the provider sends the browser back to.
