@@ -312,10 +312,7 @@ actor LoginAttempt {
                 requestedScopes: request.scopes, at: now,
                 fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
             login.resource = settings.discoveredFor
-            if let proofs = endpoint.proofs {
-                login.dpopKey = proofs.key.stored
-                login.dpopNonces = await proofs.document
-            }
+            await login.bind(by: endpoint.proofs)
             login.loginHint = terms.keptHint
             let missing = login.missingScopes
             if !missing.isEmpty {

@@ -19,6 +19,8 @@ actor MachineSource: CredentialSource {
     /// What we go by: for `purpose`, and on disk unless it could not be written.
     private var login: Login?
     private var isOnDisk = false
+    /// What requests are proven with, where tokens are bound to a key (RFC 9449).
+    private var proofs: ProofSession?
     /// What tokens are wanted for, as far as it is known.
     private var purpose: String?
     private var stamp: FileStamp?
@@ -79,7 +81,9 @@ actor MachineSource: CredentialSource {
     }
 
     private func isForUs(_ login: Login) -> Bool {
-        guard let purpose, login.accessToken != nil else { return false }
+        guard let purpose, login.accessToken != nil, login.bindingObstacle(settings) == nil else {
+            return false
+        }
         return login.purpose == purpose
     }
 
@@ -143,7 +147,8 @@ actor MachineSource: CredentialSource {
         _ first: MachineRequest, at endpoints: Endpoints
     ) async throws(Lack) -> (TokenResponse, purpose: String) {
         let endpoint = TokenEndpoint(
-            settings: settings, discovery: discovery, surroundings: surroundings)
+            settings: settings, discovery: discovery, surroundings: surroundings,
+            proofs: await session())
         var request = first
         while true {
             do throws(ExchangeError) {
@@ -163,6 +168,15 @@ actor MachineSource: CredentialSource {
                 purpose = next.purpose
             }
         }
+    }
+
+    /// With the key of the last token, which the next start finds in the store; else with a new one.
+    private func session() async -> ProofSession? {
+        guard settings.requiresProof else { return nil }
+        if let login { proofs = await ProofSession.continuing(login, proofs, in: surroundings) }
+        let session = proofs ?? ProofSession(.fresh(), in: surroundings)
+        proofs = session
+        return session
     }
 
     /// No refusal ends anything here: there is nothing that a person could consent to again.
@@ -203,6 +217,7 @@ actor MachineSource: CredentialSource {
         fresh.purpose = purpose
         // The grant itself is the way to the next token (RFC 6749 section 4.4.3).
         fresh.refreshToken = nil
+        await fresh.bind(by: proofs)
         if let token = fresh.accessToken { arrival = (token, boot) }
         login = fresh
         isOnDisk = false

@@ -145,7 +145,7 @@ actor OAuthSource: CredentialSource {
 
     private func token(of login: Login) -> Token? {
         // Without its key a bound token is worth nothing.
-        guard bindingObstacle(to: login) == nil else { return nil }
+        guard login.bindingObstacle(settings) == nil else { return nil }
         return token(of: login, at: surroundings.time.bootTime())
     }
 
@@ -163,30 +163,8 @@ actor OAuthSource: CredentialSource {
         return token
     }
 
-    /// Nil where the tokens can be used as the configuration says.
-    private func bindingObstacle(to login: Login) -> Lack? {
-        guard settings.requiresProof else {
-            return login.dpopKey == nil ? nil : .loginNeeded(code: "dpop_turned_off")
-        }
-        let isBound = login.dpopKey.map { ProofKey(stored: $0) != nil } ?? false
-        return isBound ? nil : .loginNeeded(code: "no_dpop_key")
-    }
-
-    /// The session of a login's key, with every nonce that the record or we have seen.
-    private func session(of login: Login) async -> ProofSession? {
-        guard settings.requiresProof, let stored = login.dpopKey else { return nil }
-        if let proofs, proofs.key.stored == stored {
-            await proofs.learn(login.dpopNonces)
-            return proofs
-        }
-        proofs = ProofKey(stored: stored).map { key in
-            ProofSession(key, nonces: ServerNonces(login.dpopNonces), in: surroundings)
-        }
-        return proofs
-    }
-
     private func obstacle(to login: Login) -> Lack? {
-        if let obstacle = bindingObstacle(to: login) { return obstacle }
+        if let obstacle = login.bindingObstacle(settings) { return obstacle }
         if let rejection = login.rejection { return .loginNeeded(code: rejection.code) }
         return login.refreshToken == nil ? .loginNeeded(code: "no_refresh_token") : nil
     }
@@ -268,7 +246,10 @@ actor OAuthSource: CredentialSource {
         let response: TokenResponse
         do throws(ExchangeError) {
             var endpoint = try await endpoint.belonging(to: login)
-            endpoint.proofs = await session(of: login)
+            if settings.requiresProof {
+                proofs = await ProofSession.continuing(login, proofs, in: surroundings)
+                endpoint.proofs = proofs
+            }
             response = try await endpoint.refresh(
                 refreshToken, scopes: settings.refreshScope.scopes(of: login))
         } catch {
@@ -339,7 +320,7 @@ actor OAuthSource: CredentialSource {
     ) async -> Login {
         var fresh = login.renewed(
             by: response, at: now, fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
-        if let proofs { fresh.dpopNonces = await proofs.document }
+        await fresh.bind(by: proofs)
         return fresh
     }
 

@@ -102,6 +102,12 @@ package struct StatusDesk: Sendable {
         if status.isRenewable {
             status.nextRefreshAt = note?.nextAttemptAt ?? login.nextRefresh(token, settings)
         }
+        if login.purpose == nil, case .loginNeeded(let code) = login.bindingObstacle(settings) {
+            status.state = .loginRequired
+            status.detail = "its tokens do not go with \"dpop\" in the configuration (\(code))"
+            status.hint = surroundings.loginCommand(status.id)
+            return
+        }
         let verdict = LoginVerdict(
             login, hasUsableToken: token?.isUsable(at: boot) ?? false, note, at: now)
         status.state = verdict.state

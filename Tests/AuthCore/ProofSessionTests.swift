@@ -279,3 +279,34 @@ private func nonce(_ value: String) -> [(name: String, value: String)] { [("DPoP
         #expect(update.line.map(reveal) == "Authorization: DPoP AT1\r\n")
     }
 }
+
+@Suite struct `A machine's bound token` {
+    @Test func `has a key that the next start finds (F75)`() async throws {
+        let fetcher = ScriptedFetcher { _, number in
+            .json(
+                200,
+                #"{"access_token":"AT\#(number)","token_type":"DPoP","expires_in":300}"#,
+                nonce("n\(number)"))
+        }
+        let ground = try Ground(fetcher)
+        var settings = Ground.settings
+        settings.grant = .clientCredentials
+        settings.requiresProof = true
+        let credential = CredentialSettings(id: github, kind: .oauth(settings))
+        func keeper(_ ground: Ground) -> CredentialKeeper {
+            CredentialKeeper(
+                credential, discovery: DiscoveryDesk(in: ground.surroundings), desk: nil,
+                in: ground.surroundings)
+        }
+        // Nothing is known of the server: the first request is for its nonce.
+        let first = keeper(ground)
+        let bound = try await first.credential(newerThan: .none)
+        #expect(reveal(bound.token) == "AT2")
+        let key = try #require(bound.proofKey.flatMap { ProofKey(stored: $0) })
+        #expect(try fetcher.proof(2).text("nonce") == "n1")
+        let restarted = keeper(try Ground(fetcher, sharing: ground))
+        #expect(try await restarted.text() == "AT2")
+        #expect(try await restarted.text(newerThan: Generation(1)) == "AT3")
+        #expect(try (1...3).allSatisfy { try fetcher.proof($0).thumbprint == key.thumbprint })
+    }
+}

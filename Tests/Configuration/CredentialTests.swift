@@ -15,7 +15,7 @@ import Vocabulary
         #expect(bound.requiresProof)
         #expect(bound.injection == Injection(field: "Authorization", prefix: "DPoP "))
         #expect(try !read(client).requiresProof)
-        for other in ["header: X-Token", "prefix: Bearer"] {
+        for other in ["header: X-Token", "prefix: Bearer", "inject: { query: key }"] {
             #expect(throws: ConfigurationError.self) {
                 try read("\(client), dpop: true, \(other)")
             }
