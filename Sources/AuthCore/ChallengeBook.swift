@@ -27,14 +27,13 @@ package struct UpstreamChallenge: Sendable, Equatable {
     package var at: WallTime
 }
 
-/// The book of one process, and its notes beside the logins for other processes.
+/// The book of a credential's refusals: notes beside the logins, which every process reads and writes.
 package actor ChallengeBook {
     private let surroundings: Surroundings
-    private var entries: [CredentialID: [UpstreamChallenge]] = [:]
-    private var loaded: Set<CredentialID> = []
-    private var unwritten: Set<CredentialID> = []
-    private var isWriting = false
-    private var cannotWrite = false
+    /// What there is where nothing can be written.
+    private var unwritten: [CredentialID: [UpstreamChallenge]] = [:]
+    /// The last of those who write; the next waits for it, so that none undoes what another did.
+    private var last: Task<Void, Never>?
 
     /// Upstreams that are remembered for a credential.
     static let entriesMax = 8
@@ -47,11 +46,8 @@ package actor ChallengeBook {
 
     /// The latest of each upstream, the newest first.
     package func challenges(of id: CredentialID) async -> [UpstreamChallenge] {
-        if loaded.insert(id).inserted, entries[id] == nil {
-            let kept = await Self.read(id, from: surroundings.store)
-            if entries[id] == nil { entries[id] = kept }
-        }
-        return entries[id] ?? []
+        if let unwritten = unwritten[id] { return unwritten }
+        return await Self.read(id, from: surroundings.store)
     }
 
     /// What some process noted last.
@@ -63,38 +59,42 @@ package actor ChallengeBook {
     package func note(_ facts: ChallengeFacts, of id: CredentialID) async {
         let challenge = UpstreamChallenge(facts, at: surroundings.time.wallTime())
         log(challenge, facts, id)
+        let before = last
+        let task = Task {
+            await before?.value
+            await self.add(challenge, to: id)
+        }
+        last = task
+        await task.value
+    }
+
+    private func add(_ challenge: UpstreamChallenge, to id: CredentialID) async {
         var all = await challenges(of: id)
         all.removeAll { $0.upstream == challenge.upstream }
         all.insert(challenge, at: 0)
-        entries[id] = Array(all.prefix(Self.entriesMax))
-        await keep(id)
-    }
-
-    /// A new login starts with a clean slate.
-    package func forget(_ id: CredentialID) async {
-        guard await !challenges(of: id).isEmpty else { return }
-        entries[id] = []
-        await keep(id)
-    }
-
-    /// One writer at a time, so that an older note never replaces a newer one.
-    private func keep(_ id: CredentialID) async {
-        unwritten.insert(id)
-        guard !isWriting, !cannotWrite else { return }
-        isWriting = true
-        defer { isWriting = false }
-        while let id = unwritten.popFirst() {
-            let all = (entries[id] ?? []).map(\.document)
-            do throws(StoreError) {
-                try await surroundings.store.saveNote(
-                    Self.noteName(id), ["refusals": .array(all)])
-            } catch {
-                cannotWrite = true
+        all = Array(all.prefix(Self.entriesMax))
+        do throws(StoreError) {
+            try await Self.write(all, id, in: surroundings.store)
+            unwritten[id] = nil
+        } catch {
+            if unwritten[id] == nil {
                 surroundings.log.debug(
                     "refusals cannot be kept for status", ("reason", .text(error.message)))
-                return
             }
+            unwritten[id] = all
         }
+    }
+
+    /// A new login starts with a clean slate, in every process.
+    static func clear(_ id: CredentialID, in surroundings: Surroundings) async {
+        guard await !read(id, from: surroundings.store).isEmpty else { return }
+        try? await write([], id, in: surroundings.store)
+    }
+
+    private static func write(
+        _ all: [UpstreamChallenge], _ id: CredentialID, in store: FileLoginStore
+    ) async throws(StoreError) {
+        try await store.saveNote(noteName(id), ["refusals": .array(all.map(\.document))])
     }
 
     private static func noteName(_ id: CredentialID) -> String { "refusals-\(id.name)" }

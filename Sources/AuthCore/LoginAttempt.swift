@@ -322,6 +322,7 @@ actor LoginAttempt {
             login.subject = person?.subject
             obtained = login
             login = try await save(login)
+            await ChallengeBook.clear(id, in: surroundings)
             return .success(login)
         } catch {
             return .failure(error)

@@ -36,8 +36,32 @@ import Vocabulary
         let book = ChallengeBook(in: ground.surroundings)
         for number in 0..<100 { await book.note(facts("\(number).example", nil), of: github) }
         #expect(await book.challenges(of: github).count == ChallengeBook.entriesMax)
-        await book.forget(github)
+        let other = try Ground(sharing: ground)
+        await ChallengeBook.clear(github, in: other.surroundings)
         #expect(await book.challenges(of: github).isEmpty)
+        // What was there before does not come back with the next.
+        await book.note(facts("new.example", nil), of: github)
+        #expect(await book.challenges(of: github).map(\.upstream) == ["https://new.example"])
+    }
+
+    @Test func `are kept in memory where nothing can be written`() async throws {
+        let ground = try Ground(calls: .readOnly)
+        let book = ChallengeBook(in: ground.surroundings)
+        await book.note(facts("a.example", "x"), of: github)
+        await book.note(facts("b.example", "y"), of: github)
+        #expect(await book.challenges(of: github).map(\.scopes) == [["y"], ["x"]])
+    }
+
+    @Test func `that come at once are all kept`() async throws {
+        let ground = try Ground()
+        let book = ChallengeBook(in: ground.surroundings)
+        await withDiscardingTaskGroup { group in
+            for number in 0..<ChallengeBook.entriesMax {
+                let facts = facts("\(number).example", nil)
+                group.addTask { await book.note(facts, of: github) }
+            }
+        }
+        #expect(await book.challenges(of: github).count == ChallengeBook.entriesMax)
     }
 
     @Test func `never touch the login (F69)`() async throws {

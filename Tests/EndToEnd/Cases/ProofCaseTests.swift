@@ -100,6 +100,18 @@ private struct BoundSetup {
         #expect(setup.server.refreshRequests.compactMap(\.refreshToken).count == 3)
     }
 
+    @Test func `a pushed request is proven with the key that the code is bound to (RFC 9449 10.1)`()
+        throws
+    {
+        let setup = try BoundSetup(asNonceUses: 1, pushes: true)
+        try setup.login.logIn()
+        #expect(try setup.login.home.serve().exchange().status == 200)
+        #expect(Set(setup.proofs.map(\.thumbprint)).count == 1)
+        // The pushed request, asked for its nonce once, taught the one for the code.
+        #expect(setup.server.proofs.proofs.count == 2)
+        #expect(setup.server.tokenRequests.count == 1)
+    }
+
     @Test func `a Bearer token in its place ends the login attempt (F43)`() throws {
         let setup = try BoundSetup { $0.proofs.tokenType = "Bearer" }
         let result = try setup.login.home.run(["login", "--browser", setup.login.browser()])
