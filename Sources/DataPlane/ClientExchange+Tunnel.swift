@@ -39,7 +39,9 @@ extension ClientExchange {
         switch upstream.send() {
         case .sent: break
         case .waiting: readClient(false)
-        case .failed: breakTunnel()
+        case .failed:
+            // Whoever has ended its side in good order need not read what still comes.
+            if !upstream.hasEnded { breakTunnel() }
         }
     }
 

@@ -255,8 +255,13 @@ final class UpstreamConnection: ByteStream {
     private func fail(_ failure: Exchange.Failure) {
         let client = client
         if phase == .tunnel {
-            client?.breakTunnel()
-            return close()
+            // Whoever has ended its side in good order need not read what still comes.
+            if hasEnded && tlsFailure == nil {
+                client?.tunnelFlushed()
+            } else {
+                client?.breakTunnel()
+            }
+            return
         }
         let wasSecuring = phase == .securing
         self.client = nil

@@ -261,3 +261,25 @@ extension RawClient {
         #expect(upstream.connectionCount == 0)
     }
 }
+
+@Suite struct `A tunnel whose upstream has said its last` {
+    @Test func `ends in good order though nobody reads what the client still sends`() throws {
+        let gone = Gate()
+        let upstream = try FakeUpstream { connection in
+            try connection.agree(sending: "bye")
+            try connection.stream.halfClose()
+            // Closed for good: what comes now is answered with a reset.
+            connection.stream.close()
+            gone.open()
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        try client.shakeHands()
+        #expect(try client.stream.readToEnd() == "bye")
+        try gone.pass()
+        let piece = Octets(repeating: 1, count: 64 * 1024)
+        for _ in 0..<50 { try client.send(piece) }
+        try client.stream.halfClose()
+        #expect(try client.stream.waitForEnd() == .closed)
+    }
+}
