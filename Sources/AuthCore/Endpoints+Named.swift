@@ -26,6 +26,6 @@ extension DiscoveryDesk {
     ) async throws(DiscoveryError) -> String? {
         // By hand it needs no discovery, which may fail.
         if let url = settings.endpointsByHand[endpoint.rawValue] { return url }
-        return try await endpoints(for: settings.endpoints).url(of: endpoint, for: settings)
+        return try await endpoints(of: settings).url(of: endpoint, for: settings)
     }
 }

@@ -122,8 +122,10 @@ package actor KeyDesk {
 
     // MARK: Keeping
 
+    static func noteName(_ url: String) -> String { FileLoginStore.noteName("keys", of: url) }
+
     private func kept(_ url: String) async -> Known? {
-        guard let note = await surroundings.store.note(NoteName.keys(at: url))?.asObject,
+        guard let note = await surroundings.store.note(Self.noteName(url))?.asObject,
             // Two addresses may share a name.
             note["url"]?.asString?.isIdentical(to: url) == true,
             let seconds = note["fetched_at"]?.asNumber?.asInteger,
@@ -139,25 +141,10 @@ package actor KeyDesk {
             "document": .object(known.set.document),
         ]
         do throws(StoreError) {
-            try await surroundings.store.saveNote(NoteName.keys(at: url), note)
+            try await surroundings.store.saveNote(Self.noteName(url), note)
         } catch {
             surroundings.log.debug(
                 "a provider's keys could not be kept", ("reason", .text(error.message)))
         }
-    }
-}
-
-/// Names of notes for any text. Texts that share one lose nothing but a request, since a note says
-/// what it is about.
-enum NoteName {
-    static func metadata(of issuer: String) -> String { "metadata-" + hash(issuer) }
-    static func keys(at url: String) -> String { "keys-" + hash(url) }
-
-    /// FNV-1a.
-    private static func hash(_ text: String) -> String {
-        let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { hash, byte in
-            (hash ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
-        return String(hash, radix: 16)
     }
 }

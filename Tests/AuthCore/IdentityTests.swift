@@ -182,6 +182,40 @@ extension Result where Success == Login, Failure == LoginFailure {
         #expect(result.idTokenError == error)
     }
 
+    /// Microsoft Entra's metadata for all tenants names no tenant.
+    @Test func `F05 is of the tenant that the token names, where the issuer is a template`()
+        async throws
+    {
+        func result(_ issuer: String, _ tenant: String) async throws -> Result<Login, LoginFailure>
+        {
+            let provider = try Provider()
+            var settings = Provider.settings
+            settings.quirks = .issuerTemplate
+            settings.endpoints = .fixed(
+                authorization: "https://login.example.com/authorize",
+                token: "https://login.example.com/token",
+                issuer: "https://login.example.com/{tenantid}/v2.0")
+            return try await provider.login(settings) { nonce in
+                let token = provider.signer.token(
+                    #"{"iss":"\#(issuer)","sub":"s","aud":"my-cli","exp":1700000300,"iat":1700000000,"#
+                        + #""nonce":"\#(nonce)","tid":"\#(tenant)"}"#)
+                return #""access_token":"AT1","id_token":"\#(token)""#
+            }
+        }
+        let good = try await result("https://login.example.com/t-1/v2.0", "t-1").get()
+        #expect(good.subject == "s")
+        for (issuer, tenant) in [
+            ("https://login.example.com/t-1/v2.0", "t-2"),
+            ("https://login.example.com/a/b/v2.0", "a/b"),
+            ("https://login.example.com/{tenantid}/v2.0", "t-1"),
+        ] {
+            guard case .failure(.idToken(.otherIssuer)) = try await result(issuer, tenant) else {
+                Issue.record("\(issuer) was believed")
+                continue
+            }
+        }
+    }
+
     @Test func `is judged as the configuration says`() async throws {
         var settings = Provider.settings
         settings.identity.algorithms = ["RS256"]
@@ -442,6 +476,22 @@ extension Result where Success == Login, Failure == LoginFailure {
         #expect(identity.userInfo?.claims["name"] == "Ann")
         let number = try #require(ground.fetcher.urls.firstIndex(of: Provider.userInfoURL))
         #expect(ground.fetcher.fields(number + 1)["Authorization"] == "Bearer AT1")
+    }
+
+    @Test func `F48 is asked for with a proof where the token is bound to a key`() async throws {
+        var login = ground.login()
+        login.idToken = SecretBytes(provider.idToken())
+        login.dpopKey = ProofKey.fresh().stored
+        login.tokenType = "DPoP"
+        try await ground.store.save(login, github)
+        provider.userInfo.withLock { $0 = .json(200, #"{"sub":"s"}"#) }
+        var settings = Provider.settings
+        settings.requiresProof = true
+        #expect(try await identity(settings).get().userInfo != nil)
+        let number = try #require(ground.fetcher.urls.firstIndex(of: Provider.userInfoURL))
+        let fields = ground.fetcher.fields(number + 1)
+        #expect(fields["Authorization"] == "DPoP AT1")
+        #expect(fields["DPoP"]?.split(separator: ".").count == 3)
     }
 
     @Test func `F48 is not shown when userinfo speaks of somebody else`() async throws {

@@ -112,7 +112,7 @@ import Vocabulary
     @Test func `has no use for what was kept for another address`() async throws {
         let ground = try ground(old.keySet())
         #expect(try await knows(KeyDesk(in: ground.surroundings), old))
-        let note = NoteName.keys(at: Self.url)
+        let note = KeyDesk.noteName(Self.url)
         var document = try #require(await ground.store.note(note)?.asObject)
         document["url"] = "https://evil.example/keys"
         try await ground.store.saveNote(note, .object(document))

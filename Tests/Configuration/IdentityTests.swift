@@ -58,4 +58,16 @@ import Vocabulary
         #expect(
             problems(short(credential: credential)).contains { $0.contains(word) })
     }
+
+    @Test func `leave forms of injection alone, and are for logins only`() throws {
+        let query = try settings(short(credential: "inject: { query: key }"))
+        #expect(try query.oauth.injected == .accessToken)
+        let text = """
+            upstream: https://api.example.com
+            credential:
+              token: { env: TOKEN }
+              inject: id_token
+            """
+        #expect(problems(text).contains { $0.contains("only a login has several tokens") })
+    }
 }

@@ -51,7 +51,7 @@ struct WhoamiCommand: Command {
         }
         let tools = try CredentialTools(loaded, for: settings, in: world)
         defer { tools.stop() }
-        let identity = try await identity(chosen, tools.surroundings)
+        let identity = try await identity(chosen, of: loaded, tools.surroundings)
         guard !SignalWatch.hasArrived else { return .interrupted }
         if isJSON {
             world.console.json(identity.document(chosen.id))
@@ -64,17 +64,23 @@ struct WhoamiCommand: Command {
     }
 
     private func identity(
-        _ chosen: CredentialSettings, _ surroundings: AuthCore.Surroundings
+        _ chosen: CredentialSettings, of settings: Settings,
+        _ surroundings: AuthCore.Surroundings
     ) async throws(CommandFailure) -> Identity {
         let discovery = DiscoveryDesk(in: surroundings)
-        let keeper = CredentialKeeper(chosen, discovery: discovery, desk: nil, in: surroundings)
+        // All of them: it may be made from another one.
+        let keepers = KeeperRoster.keepers(
+            of: settings.credentials, discovery: discovery, in: surroundings)
+        guard let keeper = keepers.first(where: { $0.id == chosen.id }) else {
+            preconditionFailure("the chosen credential is one of the settings'")
+        }
         let result: Result<Credential, Refusal>
         do throws(Refusal) {
             result = .success(try await keeper.credential(newerThan: .none))
         } catch {
             result = .failure(error)
         }
-        await keeper.finish()
+        for keeper in keepers { await keeper.finish() }
         let credential: Credential
         switch result {
         case .success(let found): credential = found
