@@ -59,6 +59,9 @@ package struct CredentialStatus: Sendable {
     package var extras: [String] = []
     /// What upstreams said against it lately, the newest first.
     package var refusals: [UpstreamChallenge] = []
+    /// A login command, and the flags that make it ask for what an API refused for want of; the
+    /// flags are strangers' words, to be quoted. Empty where nothing is wanted.
+    package var stepUp: (command: String, flags: [String]) = ("", [])
 
     init(id: CredentialID, kind: Kind, state: State) {
         self.id = id
@@ -92,6 +95,7 @@ extension CredentialStatus {
             "last_error": text(lastError), "last_error_at": time(lastErrorAt),
             "clock_difference": clockDifference.map { .number(JSONNumber($0)) } ?? .null,
             "extras": list(extras), "refusals": .array(refusals.map(\.document)),
+            "step_up_flags": list(stepUp.flags),
         ]
     }
 }

@@ -59,6 +59,7 @@ package struct LogoutDesk: Sendable {
     ) async -> LogoutReport {
         var report = LogoutReport()
         let (login, local) = await forget(id)
+        await ChallengeBook.clear(id, in: surroundings)
         report.lines.append(local)
         guard let login else {
             let outcome: LogoutReport.Outcome = local.outcome == .absent ? .absent : .skipped

@@ -63,6 +63,8 @@ package struct StatusDesk: Sendable {
             }
             let note = await RenewalNote.read(id, in: surroundings)
             describe(login, settings, note, &status)
+            let refusals = await ChallengeBook.read(id, from: surroundings.store)
+            status.stepUp = (surroundings.loginCommand(id), refusals.loginFlags(beyond: login))
         } catch {
             status.detail = error.message
             status.hint = error.hint
@@ -84,6 +86,7 @@ package struct StatusDesk: Sendable {
         status.subject = login.subject ?? login.idToken.flatMap { try? IDToken($0) }?.subject
         status.scope = login.scope
         status.missingScopes = login.missingScopes(of: settings.scopes)
+        status.missingScopes += login.missingScopes.filter { !status.missingScopes.contains($0) }
         status.obtainedAt = login.obtainedAt
         status.expiresAt = login.expiry(settings.injected)
         status.extras = login.extras.members.map(\.name)

@@ -2,6 +2,7 @@
 
 import AuthCore
 import Configuration
+import TokenStore
 import Vocabulary
 
 /// Prints the facts from the store; nothing is refreshed and no secret is shown.
@@ -121,6 +122,10 @@ extension CredentialStatus {
         }
         for refusal in refusals {
             lines.append("\(refusal.sentence), \(ago(refusal.at))")
+        }
+        if !stepUp.flags.isEmpty {
+            let flags = stepUp.flags.map(shellQuoted).joined(separator: " ")
+            lines.append("to ask for it: \(stepUp.command) \(flags)")
         }
         if clockIsOff, let clockDifference {
             lines.append(

@@ -234,4 +234,21 @@ import Testing
         #expect(result.status == 0, "\(result)")
         #expect(result.error.contains("warning: the provider did not grant: files"))
     }
+
+    @Test func `are suggested where the API wants more, until they are made (F70)`() throws {
+        let demand = "Bearer error=\"insufficient_scope\", scope=\"files\""
+        let setup = try LoginSetup(
+            answering: { _ in FakeResponse(403, fields: [("WWW-Authenticate", demand)]) })
+        try setup.importLogin()
+        let proxy = try setup.home.serve()
+        #expect(try proxy.exchange().status == 403)
+        try waited(for: "the demand to be noted", within: .seconds(10)) {
+            try setup.home.run(["status"]).output.contains("--add-scope=files") ? () : nil
+        }
+        let login = try LoginVisit(setup.home, ["--add-scope=files"])
+        #expect(login.query["scope"] == "api files")
+        try login.visit(login.consent(at: setup.server))
+        #expect(try login.result().status == 0)
+        #expect(try !setup.home.run(["status"]).output.contains("--add-scope"))
+    }
 }
