@@ -19,7 +19,9 @@ let settings: [SwiftSetting] = [
 let hot: [SwiftSetting] = [
     .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
 ]
-let hotRooms = ["Bytes", "HTTPWire", "Crypto", "Routing", "Reactor", "DataPlane"]
+let hotRooms = [
+    "Bytes", "HTTPWire", "HTTP2Wire", "Crypto", "Routing", "Reactor", "DataPlane",
+]
 
 func room(_ name: String, _ imports: [String] = []) -> Target {
     .target(
@@ -87,6 +89,7 @@ let rooms: [Target] = [
     room("Vocabulary", ["Bytes"]),
     room("Diagnostics", ["Bytes"]),
     room("HTTPWire", ["Bytes"]),
+    room("HTTP2Wire", ["Bytes", "HTTPWire", "CNGHTTP2"]),
     room("Crypto", ["Bytes", "COpenSSL"]),
     room("OAuth", ["Bytes", "Vocabulary", "Crypto"]),
     room("Routing", ["Bytes", "Vocabulary", "HTTPWire"]),
@@ -99,8 +102,8 @@ let rooms: [Target] = [
     room(
         "DataPlane",
         [
-            "Bytes", "Vocabulary", "Diagnostics", "HTTPWire", "Crypto", "Routing", "Reactor",
-            "Crossing",
+            "Bytes", "Vocabulary", "Diagnostics", "HTTPWire", "HTTP2Wire", "Crypto", "Routing",
+            "Reactor", "Crossing",
         ]),
     room(
         "AuthCore",
@@ -116,6 +119,7 @@ let roomTests: [Target] = [
     tests("Vocabulary", of: ["Vocabulary", "Bytes"]),
     tests("Diagnostics", of: ["Diagnostics"]),
     tests("HTTPWire", of: ["HTTPWire", "Bytes", "Support"]),
+    tests("HTTP2Wire", of: ["HTTP2Wire", "HTTPWire", "Bytes", "Support"]),
     tests("Crypto", of: ["Crypto", "Bytes", "Support"]),
     tests("OAuth", of: ["OAuth", "Bytes", "Vocabulary", "Crypto"]),
     tests("Routing", of: ["Routing", "Bytes", "Vocabulary", "HTTPWire"]),
@@ -127,8 +131,8 @@ let roomTests: [Target] = [
     tests(
         "DataPlane",
         of: [
-            "DataPlane", "Bytes", "Vocabulary", "HTTPWire", "Routing", "Reactor", "Crossing",
-            "Crypto", "Diagnostics", "Support",
+            "DataPlane", "Bytes", "Vocabulary", "HTTPWire", "HTTP2Wire", "Routing", "Reactor",
+            "Crossing", "Crypto", "Diagnostics", "Support",
         ]),
     tests(
         "AuthCore",
@@ -164,7 +168,7 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "Support",
-            dependencies: ["Bytes", "Vocabulary", "HTTPWire", "Crypto", "COpenSSL"],
+            dependencies: ["Bytes", "Vocabulary", "HTTPWire", "HTTP2Wire", "Crypto", "COpenSSL"],
             path: "Tests/Support", swiftSettings: settings),
     ] + roomTests + fuzzers,
 )

@@ -35,8 +35,8 @@ struct RouteReader {
     static let sharedKeys =
         [
             "upstream", "credential", "client_authorization", "set_headers", "remove_headers",
-            "host_header", "rewrite_location", "allow_plain_http", "refusals", "upgrades", "allow",
-            "deny", "set_response_headers", "remove_response_headers", "forwarded",
+            "host_header", "rewrite_location", "allow_plain_http", "http2", "refusals", "upgrades",
+            "allow", "deny", "set_response_headers", "remove_response_headers", "forwarded",
             "rewrite_cookies",
         ] + UpstreamReader.sharedKeys
     static let keys =
@@ -94,6 +94,9 @@ struct RouteReader {
         spec.rewritesCookies = mapping.bool("rewrite_cookies") ?? false
         spec.rewritesLocation = mapping.bool("rewrite_location") ?? true
         spec.refusalRules = RefusalRuleReader(problems).rules(mapping)
+        spec.http2 =
+            mapping.choice(
+                "http2", [HTTP2Use.auto, .on, .off].map { ($0.rawValue, $0) }) ?? .auto
         let policy = mapping.choice(
             "client_authorization",
             [ClientFieldPolicy.replace, .keep, .refuse].map { ($0.rawValue, $0) })

@@ -95,6 +95,8 @@ package struct LimitSettings: Hashable, Sendable {
     package var replayTotalBytes = 64 << 20
     /// Connections from clients, by worker.
     package var clients = 16_384
+    /// Requests that one HTTP/2 client may have under way.
+    package var streams = 128
     /// Requests that wait for a credential, by worker.
     package var parkedRequests = 1024
     /// Idle connections to one upstream, by worker.

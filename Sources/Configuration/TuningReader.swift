@@ -10,7 +10,8 @@ struct TuningReader {
         "tunnel_idle",
     ]
     static let limitKeys = [
-        "head", "fields", "replay", "replay_total", "clients", "parked_requests", "idle_upstreams",
+        "head", "fields", "replay", "replay_total", "clients", "streams", "parked_requests",
+        "idle_upstreams",
     ]
     static let shutdownKeys = ["grace", "keep_accepting"]
     static let logKeys = ["level", "format", "access"]
@@ -59,6 +60,7 @@ struct TuningReader {
         limits.replayTotalBytes =
             inner.size("replay_total", in: 0...(4 << 30)) ?? limits.replayTotalBytes
         limits.clients = inner.integer("clients", in: 1...1_000_000) ?? limits.clients
+        limits.streams = inner.integer("streams", in: 1...10_000) ?? limits.streams
         limits.parkedRequests =
             inner.integer("parked_requests", in: 0...1_000_000) ?? limits.parkedRequests
         limits.idleUpstreams =

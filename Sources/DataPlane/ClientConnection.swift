@@ -1,5 +1,6 @@
-// One HTTP/1 client's connection: it takes requests off its bytes, one after the other. Requests that come
+// One client's connection. In HTTP/1 it takes requests off its bytes, one after the other; requests that come
 // while one is under way wait, so answers keep their order. What becomes of a request is HTTP1Exchange's.
+// A client that begins with the preface of HTTP/2, or agrees on it by ALPN, is HTTP2Client's.
 //
 // Bytes that cannot be taken yet are bounded by one read of the socket, and what the client does not read by
 // one read of the upstream.
@@ -7,6 +8,7 @@
 import Bytes
 import Crossing
 import Crypto
+import HTTP2Wire
 import HTTPWire
 import Reactor
 import Routing
@@ -42,6 +44,9 @@ final class ClientConnection: ByteStream {
     private var isHeadTimed = false
     /// Made for the first request.
     private var http1: HTTP1Exchange?
+    private var http2: HTTP2Client?
+    /// The client has not shown yet what it speaks.
+    private var isUndecided = true
 
     init(_ worker: Worker, _ rules: ListenerRules) {
         self.worker = worker
@@ -57,7 +62,11 @@ final class ClientConnection: ByteStream {
         secure(with: TLSConnection(server: identity.context))
     }
 
-    override func didSecure() { begin() }
+    /// It may have agreed on HTTP/2 (RFC 9113 section 3.2).
+    override func didSecure() {
+        begin()
+        if negotiatedProtocol == "h2" { startHTTP2() }
+    }
 
     private func begin() {
         arm(.clientIdle)
@@ -69,7 +78,30 @@ final class ClientConnection: ByteStream {
     /// More than this is not held for requests that have to wait.
     private static let inboxBytesMax = 64 * 1024
 
+    private func startHTTP2() {
+        isUndecided = false
+        isHeadTimed = false
+        disarm()
+        http2 = HTTP2Client(self)
+    }
+
+    /// Whether the first bytes are the preface of HTTP/2, which then takes them; nil when too few came.
+    private func isHTTP2(_ bytes: UnsafeRawBufferPointer) -> Bool? {
+        guard let isPreface = ServerSession.isPreface(bytes) else { return nil }
+        isUndecided = false
+        guard isPreface else { return false }
+        startHTTP2()
+        http2?.receive(bytes)
+        return true
+    }
+
+    override func willWait() { http2?.pump() }
+
     override func didReceive(_ bytes: UnsafeMutableRawBufferPointer) {
+        if let http2 {
+            if phase != .lingering { http2.receive(UnsafeRawBufferPointer(bytes)) }
+            return
+        }
         if phase == .lingering { return }
         if phase == .tunnel { return exchange().takeForTunnel(UnsafeRawBufferPointer(bytes)) }
         guard inbox.isEmpty, !isConsuming else {
@@ -131,6 +163,13 @@ final class ClientConnection: ByteStream {
     }
 
     private func takeHead(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if isUndecided {
+            guard let isHTTP2 = isHTTP2(bytes) else {
+                timeHead()
+                return 0
+            }
+            if isHTTP2 { return bytes.count }
+        }
         do throws(WireError) {
             guard try parser.request(in: bytes, into: &worker.requestHead) == .complete else {
                 timeHead()
@@ -194,6 +233,7 @@ final class ClientConnection: ByteStream {
     // MARK: Ends and failures
 
     override func didEnd() {
+        if let http2, phase != .lingering { return http2.abandon() }
         switch phase {
         case .head:
             // Whole requests that wait to be taken are still answered.
@@ -209,6 +249,7 @@ final class ClientConnection: ByteStream {
 
     override func didFlush() {
         if phase == .tunnel { return exchange().tunnelFlushed() }
+        if let http2, phase != .lingering { return http2.pump() }
         if phase == .lingering {
             hasEnded ? close() : arm(.linger)
             return
@@ -219,25 +260,34 @@ final class ClientConnection: ByteStream {
 
     override func deadlinePassed(_ kind: DeadlineKind) {
         switch kind {
-        case .clientHead, .clientIdle, .clientHandshake, .linger: close()
+        case .clientHandshake, .linger: close()
+        case .clientHead, .clientIdle:
+            if let http2 { http2.expire() } else { close() }
         default: preconditionFailure("a client connection arms no other deadline")
         }
     }
 
     /// The client has gone.
     func abandon() {
+        if let http2 { return http2.abandon() }
         if let http1 { http1.abandon() } else { close() }
     }
 
     /// Between requests a connection ends at once when the worker drains: but not one whose request
     /// has come already, unseen yet, nor a fresh one where such are still taken.
     func closeIfIdle() {
+        if let http2 { return http2.drain() }
         guard phase == .head, inbox.isEmpty, isFlushed else { return }
         let isWelcome = http1 == nil && worker.settings.acceptsWhileDraining
         if !isWelcome, !hasUnreadInput { close() }
     }
 
     override func didClose() { worker.clientClosed(self) }
+
+    /// The last frame is out.
+    func finishMultiplexed() {
+        if phase != .lingering { linger() }
+    }
 
     /// Ends the connection after the last response, in a way that lets the client read it.
     func linger() {

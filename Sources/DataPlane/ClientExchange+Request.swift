@@ -113,25 +113,45 @@ extension ClientExchange {
         guard let table = record.installed else {
             preconditionFailure("only a routed request is connected")
         }
+        switch worker.way(to: record.upstream, of: table, for: self, mayReuse: mayReuse) {
+        case .stream(let shared): return connected(.stream(shared.makeStream()), isReused: true)
+        case .wait, .dial:
+            isQueued = true
+            arm(.streamWait)
+            return
+        case .full: return answer(.tooManyWaiting)
+        case .none: break
+        }
         if mayReuse,
             let connection = worker.lease(record.upstream, of: table, record.method.isIdempotent)
         {
-            return connected(connection, isReused: true)
+            return connected(.connection(connection), isReused: true)
         }
         guard worker.dial(record.upstream, of: table, for: self) else {
             return answer(.tooManyWaiting)
         }
     }
 
-    func connected(_ connection: UpstreamConnection, isReused: Bool) {
+    /// The connection that was waited for will not be shared: it must be got alone.
+    func connectAlone() {
+        isQueued = false
+        disarm()
+        connect(mayReuse: false)
+    }
+
+    func connected(_ link: UpstreamLink, isReused: Bool) {
         dialSlot = nil
+        if isQueued {
+            isQueued = false
+            disarm()
+        }
         let action = exchange.connected(
             isReused: isReused, worker.offer(record.credential))
         guard action == .send else {
-            worker.giveBack(connection)
+            if case .connection(let connection) = link { worker.giveBack(connection) }
             return perform(action)
         }
-        upstream = connection
+        upstream = link
         perform(action)
         // What had nowhere to go has now.
         resumeInput()
@@ -139,6 +159,7 @@ extension ClientExchange {
 
     func connectFailed(_ reply: LocalReply) {
         dialSlot = nil
+        isQueued = false
         answer(reply)
     }
 
@@ -179,9 +200,38 @@ extension ClientExchange {
     /// framing of the record.
     private func sendBody(behindHead: Bool = false, _ data: UnsafeRawBufferPointer) {
         guard let upstream else { return }
+        let isLast = isRequestWhole && !isRequestSent
+        let outcome: SendOutcome
+        switch upstream {
+        case .connection(let connection):
+            outcome = send(data, on: connection, behindHead: behindHead, isLast: isLast)
+        case .stream(let stream):
+            outcome = stream.send(
+                head: behindHead ? worker.output.mutableBytes : nil, held.unsent, data,
+                isLast: isLast, trailers: requestTrailers)
+        }
+        held.markSent()
+        if isLast { isRequestSent = true }
+        upstream.requestSent(isWhole: isRequestSent)
+        switch outcome {
+        case .sent, .waiting: break
+        case .failed(let nothingSent):
+            // An answer may have come before the connection broke; it is read first, unless not even
+            // the head has left.
+            if behindHead && nothingSent {
+                upstream.abandon()
+                upstreamLost(nothingSent: true, isUnanswered: true, .connectionLost)
+            }
+        }
+    }
+
+    /// The same in HTTP/1.
+    private func send(
+        _ data: UnsafeRawBufferPointer, on connection: UpstreamConnection, behindHead: Bool,
+        isLast: Bool
+    ) -> SendOutcome {
         let unsent = held.unsent
         let count = unsent.count + data.count
-        let isLast = isRequestWhole && !isRequestSent
         let isChunked = record.framing == .chunked
         if !behindHead { worker.output.removeAll() }
         worker.tail.removeAll()
@@ -196,27 +246,14 @@ extension ClientExchange {
             worker.output.append(unsent)
             worker.output.append(data)
             worker.output.append(worker.tail.bytes)
-            upstream.gather(worker.output.bytes)
+            connection.gather(worker.output.bytes)
         } else {
-            upstream.gather(worker.output.bytes)
-            upstream.gather(unsent)
-            upstream.gather(data)
-            upstream.gather(worker.tail.bytes)
+            connection.gather(worker.output.bytes)
+            connection.gather(unsent)
+            connection.gather(data)
+            connection.gather(worker.tail.bytes)
         }
-        let outcome = upstream.send()
-        held.markSent()
-        if isLast { isRequestSent = true }
-        upstream.requestSent(isWhole: isRequestSent)
-        switch outcome {
-        case .sent, .waiting: break
-        case .failed(let nothingSent):
-            // An answer may have come before the connection broke; it is read first, unless not even
-            // the head has left.
-            if behindHead && nothingSent {
-                upstream.abandon()
-                upstreamLost(nothingSent: true, isUnanswered: true, .connectionLost)
-            }
-        }
+        return connection.send()
     }
 
     // MARK: The body

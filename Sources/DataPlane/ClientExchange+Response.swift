@@ -122,7 +122,10 @@ extension ClientExchange {
     }
 
     /// The upstream connection broke; it is closed already.
-    func upstreamLost(nothingSent: Bool, isUnanswered: Bool, _ failure: Exchange.Failure) {
+    func upstreamLost(
+        nothingSent: Bool, isUnanswered: Bool, wasRefused: Bool = false,
+        _ failure: Exchange.Failure
+    ) {
         upstream = nil
         disarm()
         if hasUnsentHead {
@@ -131,8 +134,8 @@ extension ClientExchange {
         }
         perform(
             exchange.connectionLost(
-                nothingSent: nothingSent, isUnanswered: isUnanswered, isBodyHeld: held.isWhole,
-                failure: failure))
+                nothingSent: nothingSent, isUnanswered: isUnanswered, wasRefused: wasRefused,
+                isBodyHeld: held.isWhole, failure: failure))
     }
 
     // MARK: Our own responses

@@ -40,8 +40,11 @@ class ClientExchange: Timed {
     /// Whether the upstream has agreed to another protocol.
     var isTunnel = false
 
-    /// The connection that has the request; it detaches itself before it closes.
-    var upstream: UpstreamConnection?
+    /// Whether it waits for a stream of a connection that others use as well.
+    var isQueued = false
+
+    /// What has the request; it detaches itself before it ends.
+    var upstream: UpstreamLink?
 
     init(_ worker: Worker, _ rules: ListenerRules) {
         self.worker = worker
@@ -56,9 +59,13 @@ class ClientExchange: Timed {
         case .credentialWait: answer(.credentialTimeout)
         case .expectContinue: sendContinue()
         case .tunnelIdle, .tunnelHalfClosed: breakTunnel()
+        case .streamWait: answer(.tooManyWaiting)
         default: preconditionFailure("an exchange arms no other deadline")
         }
     }
+
+    /// Whether the request can only be sent in HTTP/1: it asks for another protocol.
+    var needsHTTP1: Bool { !record.upgrade.isEmpty }
 
     // MARK: What the client's protocol answers
 
@@ -146,6 +153,8 @@ class ClientExchange: Timed {
         if exchange.awaitedGeneration != nil { worker.unpark(self) }
         if let slot = dialSlot { worker.forgetDial(slot) }
         dialSlot = nil
+        if isQueued { worker.multiplexed.forget(self, record.upstream) }
+        isQueued = false
     }
 
     func finishExchange() {

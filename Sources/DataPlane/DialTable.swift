@@ -11,6 +11,10 @@ struct DialTable {
         var upstream: Int
         /// The table that names the upstream; another may be installed by the time of the answer.
         var installed: InstalledTable
+        /// For all who wait for a stream, rather than for one client.
+        var isShared: Bool
+        /// The client can do nothing with a connection of HTTP/2.
+        var needsHTTP1: Bool
     }
 
     private var dials: [Dial?] = []
@@ -19,7 +23,7 @@ struct DialTable {
     private(set) var count = 0
 
     mutating func add(
-        _ client: ClientExchange, upstream: Int, installed: InstalledTable
+        _ client: ClientExchange?, upstream: Int, installed: InstalledTable
     ) -> (slot: Int, turn: UInt32) {
         let slot: Int
         if let last = free.popLast() {
@@ -32,8 +36,10 @@ struct DialTable {
         turns[slot] &+= 1
         count += 1
         // SAFETY: see `Dial`.
-        let client = Unmanaged.passUnretained(client)
-        dials[slot] = Dial(client: client, upstream: upstream, installed: installed)
+        dials[slot] = Dial(
+            client: client.map(Unmanaged.passUnretained), upstream: upstream,
+            installed: installed, isShared: client == nil,
+            needsHTTP1: client?.needsHTTP1 ?? false)
         return (slot, turns[slot])
     }
 

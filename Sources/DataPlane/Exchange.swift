@@ -64,6 +64,9 @@ struct Exchange {
         case responseTimedOut
     }
 
+    /// How often an upstream may refuse a request without having looked at it.
+    static let refusalsMax = 5
+
     /// How many credentials in a row may turn out to have expired before the exchange gives up.
     static let waitsMax = 3
 
@@ -87,6 +90,7 @@ struct Exchange {
     private(set) var hasReplayed = false
     private var hasProvenAgain = false
     private var hasReconnected = false
+    private var refusals = 0
     private var waits = 0
 
     /// Whether a request is under way.
@@ -123,6 +127,7 @@ struct Exchange {
         hasReplayed = false
         hasProvenAgain = false
         hasReconnected = false
+        refusals = 0
         waits = 0
         return proceed(with: offer)
     }
@@ -208,11 +213,19 @@ struct Exchange {
     /// - Parameters:
     ///   - nothingSent: no byte of the request can have reached the upstream.
     ///   - isUnanswered: no byte of a response has come.
+    ///   - wasRefused: the upstream says that it has done nothing for the request and will do so on
+    ///     another connection, or later on this one (RFC 9113 section 8.7).
     mutating func connectionLost(
-        nothingSent: Bool, isUnanswered: Bool, isBodyHeld: Bool, failure: Failure
+        nothingSent: Bool, isUnanswered: Bool, wasRefused: Bool = false, isBodyHeld: Bool,
+        failure: Failure
     ) -> Action {
         switch state {
         case .awaitingHead(let attempt):
+            if wasRefused, failure == .connectionLost, isBodyHeld, refusals < Self.refusalsMax {
+                refusals += 1
+                state = .connecting
+                return .connect(mayReuse: true)
+            }
             let isSafe = nothingSent || (isIdempotent && isUnanswered)
             guard failure == .connectionLost, attempt.isReused, isSafe, isBodyHeld, !hasReconnected
             else { return .fail(failure) }

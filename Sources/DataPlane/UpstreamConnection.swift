@@ -5,6 +5,7 @@ import Bytes
 import Crypto
 import HTTPWire
 import Reactor
+import Routing
 import Vocabulary
 
 /// A connection that is leased to one client connection at a time, or idle in the pool.
@@ -12,6 +13,8 @@ final class UpstreamConnection: ByteStream {
     private enum Phase {
         case securing
         case idle
+        /// In HTTP/2, with any number of requests.
+        case multiplexed
         case awaitingHead
         case body
         /// It has agreed to another protocol; bytes pass as they come.
@@ -40,10 +43,20 @@ final class UpstreamConnection: ByteStream {
     /// More than this is not read just to keep a connection.
     private static let discardBytesMax = 64 * 1024
 
-    init(_ worker: Worker, upstream: Int, epoch: Int) {
+    /// Whether it was dialled for all who wait for a stream.
+    let isShared: Bool
+    /// HTTP/2 is spoken whatever TLS agrees on.
+    private let knowsHTTP2: Bool
+    private let isSecure: Bool
+    private var http2: HTTP2Upstream?
+
+    init(_ worker: Worker, to upstream: Upstream, _ dial: DialTable.Dial) {
         self.worker = worker
-        self.upstream = upstream
-        self.epoch = epoch
+        self.upstream = dial.upstream
+        epoch = dial.installed.epoch
+        isShared = dial.isShared
+        knowsHTTP2 = upstream.http2 == .on && !dial.needsHTTP1
+        isSecure = upstream.origin.scheme == .https
         openedAt = worker.loop.now
         parser = HeadParser(limits: worker.settings.responseLimits)
         super.init(on: worker.loop)
@@ -52,7 +65,7 @@ final class UpstreamConnection: ByteStream {
     /// Makes the connection's TLS handshake; the client is told how it ends.
     func secure(with connection: consuming TLSConnection, for client: ClientExchange?) {
         self.client = client
-        client?.upstream = self
+        client?.upstream = .connection(self)
         phase = .securing
         arm(.handshake)
         secure(with: connection)
@@ -66,6 +79,22 @@ final class UpstreamConnection: ByteStream {
         client?.upstream = nil
         worker.connectionReady(self, for: client)
     }
+
+    // MARK: HTTP/2
+
+    /// Whether the upstream has chosen HTTP/2, or is known to speak it.
+    var speaksHTTP2: Bool { knowsHTTP2 || negotiatedProtocol == "h2" }
+
+    /// Speaks HTTP/2 from here on; exchanges get streams.
+    func multiplex() -> HTTP2Upstream {
+        phase = .multiplexed
+        let http2 = HTTP2Upstream(self, worker, isSecure: isSecure)
+        self.http2 = http2
+        startReading()
+        return http2
+    }
+
+    override func willWait() { http2?.pump() }
 
     // MARK: The request
 
@@ -111,6 +140,7 @@ final class UpstreamConnection: ByteStream {
         case .awaitingHead: receiveHead(bytes)
         case .body, .discarding: receiveBody(bytes)
         case .tunnel: client?.relayThroughTunnel(UnsafeRawBufferPointer(bytes))
+        case .multiplexed: http2?.receive(UnsafeRawBufferPointer(bytes))
         case .securing: close()
         }
     }
@@ -243,11 +273,13 @@ final class UpstreamConnection: ByteStream {
             guard !isClosing else { return }
             conclude(hasLeftover: false)
         case .tunnel: client?.tunnelEnded()
+        case .multiplexed: http2?.lose(.connectionLost)
         case .discarding, .securing: fail(.connectionLost)
         }
     }
 
     override func didFail(_ error: ReactorError) {
+        if let http2 { return http2.lose(.connectionLost) }
         if phase == .idle { worker.pool.remove(self) }
         fail(.connectionLost)
     }
@@ -268,13 +300,16 @@ final class UpstreamConnection: ByteStream {
         close()
         if wasSecuring {
             client?.upstream = nil
-            client?.connectFailed(.upstreamTLS(tlsFailure?.reason ?? "the connection broke off"))
+            worker.connectFailed(
+                self, for: client,
+                .upstreamTLS(tlsFailure?.reason ?? "the connection broke off"))
         } else {
             client?.upstreamLost(nothingSent: false, isUnanswered: !hasAnswered, failure)
         }
     }
 
     override func didFlush() {
+        if let http2 { return http2.pump() }
         // The handshake's bytes are none of the client's business.
         if phase != .securing { client?.upstreamFlushed() }
     }
@@ -289,8 +324,9 @@ final class UpstreamConnection: ByteStream {
             self.client = nil
             client?.upstream = nil
             close()
-            client?.connectFailed(.dial(.timedOut))
+            worker.connectFailed(self, for: client, .dial(.timedOut))
         case .awaitingHead: fail(.responseTimedOut)
+        case .multiplexed: http2?.close()
         case .body, .discarding, .tunnel: close()
         }
     }

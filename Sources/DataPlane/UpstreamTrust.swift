@@ -6,11 +6,12 @@ import Routing
 import Vocabulary
 import Synchronization
 
-/// One context for each set of authorities; shared by all workers.
+/// One context for each set of authorities and of protocols; shared by all workers.
 final class UpstreamTrust: Sendable {
     private struct Key: Hashable {
         let trust: TLSTrust
         let demands: TLSDemands
+        let protocols: [String]
     }
 
     private let contexts = Mutex<[Key: TLSContext]>([:])
@@ -23,11 +24,22 @@ final class UpstreamTrust: Sendable {
     }
 
     /// Asked once for each new connection.
-    func context(for upstream: Upstream) throws(TLSError) -> TLSContext {
+    ///
+    /// - Parameter dial: one that is for a single exchange does not offer HTTP/2 unless it must.
+    func context(for upstream: Upstream, for dial: DialTable.Dial? = nil) throws(TLSError)
+        -> TLSContext
+    {
         let trust = upstream.caFile.map { TLSTrust.file(path: $0) } ?? .system
-        let key = Key(trust: trust, demands: TLSDemands(upstream.tls))
+        var offersHTTP2 = true
+        if let dial {
+            offersHTTP2 = !dial.needsHTTP1 && (dial.isShared || upstream.http2 == .on)
+        }
+        let protocols = offersHTTP2 ? upstream.protocols : ["http/1.1"]
+        let key = Key(
+            trust: trust, demands: TLSDemands(upstream.tls), protocols: protocols)
         if let context = contexts.withLock({ $0[key] }) { return context }
-        let context = try TLSContext.client(trust: trust, demands: key.demands)
+        let context = try TLSContext.client(
+            trust: trust, alpn: protocols, demands: key.demands)
         contexts.withLock { $0[key] = context }
         return context
     }

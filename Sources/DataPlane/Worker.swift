@@ -15,9 +15,12 @@ import Vocabulary
 final class InstalledTable {
     let table: RouteTable
     let epoch: Int
+    /// By upstream, whether a connection to it may turn out to be one of HTTP/2.
+    let maySpeakHTTP2: [Bool]
 
     init(_ table: RouteTable, epoch: Int) {
         self.table = table
+        maySpeakHTTP2 = table.upstreams.map(\.maySpeakHTTP2)
         self.epoch = epoch
     }
 }
@@ -63,6 +66,7 @@ final class Worker {
     private let rules: [ListenerRules]
     private(set) var credentials: CredentialView
     var pool: UpstreamPool
+    var multiplexed: MultiplexPool
     private var sessions: [TLSSession?] = []
     var budget: ReplayBudget
     var blocks: BlockPool
@@ -73,6 +77,8 @@ final class Worker {
     var responseHead: MessageHead
     var output = ByteBuffer(capacity: 16 * 1024)
     var tail = ByteBuffer(capacity: 1024)
+    /// Frames of one HTTP/2 connection on their way into its socket.
+    var frames = ByteBuffer()
 
     // SAFETY: a client removes itself before it is released.
     private var clients: [Unmanaged<ClientConnection>] = []
@@ -102,6 +108,10 @@ final class Worker {
         pool = UpstreamPool(
             perUpstreamMax: settings.idlePerUpstreamMax, ageMax: settings.upstreamAge)
         pool.reset(upstreams: table.upstreams.count)
+        multiplexed = MultiplexPool(
+            connectionsMax: settings.sharedPerUpstreamMax, waitingMax: settings.parkedMax,
+            ageMax: settings.upstreamAge)
+        _ = multiplexed.reset(upstreams: table.upstreams.count)
         sessions = Array(repeating: nil, count: table.upstreams.count)
         budget = ReplayBudget(
             perRequestMax: settings.replayBytesMax, totalMax: settings.replayTotalBytesMax)
@@ -174,7 +184,10 @@ final class Worker {
     private func install(_ table: RouteTable) {
         installed = InstalledTable(table.unshared(), epoch: installed.epoch + 1)
         pool.reset(upstreams: table.upstreams.count)
+        let shared = multiplexed.reset(upstreams: table.upstreams.count)
         sessions = Array(repeating: nil, count: table.upstreams.count)
+        for connection in shared.connections { connection.retire() }
+        for client in shared.waiting { client.takeUnretainedValue().connectAlone() }
         let slots = table.routes.compactMap { $0.credential?.index }.max().map { $0 + 1 } ?? 0
         credentials.grow(to: slots)
         waiting.grow(to: slots)
@@ -245,6 +258,17 @@ final class Worker {
         return true
     }
 
+    /// Asks for a connection for all who wait for a stream to an upstream of the installed table.
+    func dialShared(_ upstream: Int) -> Bool {
+        guard dials.count < settings.dialsMax else { return false }
+        let (slot, turn) = dials.add(nil, upstream: upstream, installed: installed)
+        toControl(
+            .dial(
+                installed.table.upstreams[upstream].dialTarget,
+                Ticket(worker: number, slot: UInt32(slot), turn: turn)))
+        return true
+    }
+
     func forgetDial(_ slot: Int) { dials.forget(slot) }
 
     private func dialled(_ ticket: Ticket, _ result: Result<Int32, DialFailure>) {
@@ -254,19 +278,21 @@ final class Worker {
         let descriptor: Int32
         switch result {
         case .failure(let failure):
+            if dial.isShared {
+                sharedDialFailed(dial.upstream, of: dial.installed.epoch, .dial(failure))
+            }
             client?.connectFailed(.dial(failure))
             return
         case .success(let socket): descriptor = socket
         }
         let upstream = dial.installed.table.upstreams[dial.upstream]
         let isCurrent = dial.installed === installed
-        let connection = UpstreamConnection(
-            self, upstream: dial.upstream, epoch: dial.installed.epoch)
+        let connection = UpstreamConnection(self, to: upstream, dial)
         do throws(ReactorError) {
             try connection.open(descriptor: descriptor)
         } catch {
             connection.close()
-            client?.connectFailed(.dial(.other(error.reason)))
+            connectFailed(connection, for: client, .dial(.other(error.reason)))
             return
         }
         guard upstream.origin.scheme == .https else {
@@ -274,12 +300,13 @@ final class Worker {
         }
         do throws(TLSError) {
             let tls = try TLSConnection(
-                client: try trust.context(for: upstream), host: upstream.origin.host,
+                client: try trust.context(for: upstream, for: dial),
+                host: upstream.origin.host,
                 session: isCurrent ? sessions[dial.upstream] : nil)
             connection.secure(with: tls, for: client)
         } catch {
             connection.close()
-            client?.connectFailed(.upstreamTLS(error.reason))
+            connectFailed(connection, for: client, .upstreamTLS(error.reason))
         }
     }
 
@@ -288,8 +315,10 @@ final class Worker {
         if connection.epoch == installed.epoch, let session = connection.newestSession {
             sessions[connection.upstream] = session
         }
+        if connection.isShared { return sharedConnectionReady(connection) }
+        if connection.speaksHTTP2 { return privateConnectionReady(connection, for: client) }
         if let client {
-            client.connected(connection, isReused: false)
+            client.connected(.connection(connection), isReused: false)
         } else {
             giveBack(connection)
         }
@@ -367,6 +396,7 @@ final class Worker {
         graceTimer?.cancel()
         closeListeners()
         pool.reset(upstreams: 0)
+        for connection in multiplexed.reset(upstreams: 0).connections { connection.close() }
         waker.close()
         loop.stop()
     }

@@ -1,6 +1,7 @@
 // Every limit and every duration of a worker, by name. The Configuration room has the defaults that a
 // user can change; what stands here is what a worker does when nothing else is said.
 
+import HTTP2Wire
 import HTTPWire
 import Reactor
 
@@ -16,9 +17,13 @@ package struct WorkerSettings: Sendable {
     /// All kept bodies of one worker together.
     package var replayTotalBytesMax = 64 << 20
     package var clientsMax = 16_384
+    /// Requests that one HTTP/2 client may have under way.
+    package var clientStreamsMax = 128
     package var parkedMax = 1024
     package var dialsMax = 1024
     package var idlePerUpstreamMax = 256
+    /// HTTP/2 connections to one upstream; each carries as many requests as the upstream allows.
+    package var sharedPerUpstreamMax = 8
 
     package var clientHead: UInt64 = 10_000
     package var clientIdle: UInt64 = 75_000
@@ -48,6 +53,22 @@ package struct WorkerSettings: Sendable {
 
     var requestLimits: HeadLimits { HeadLimits(headBytesMax: headBytesMax, fieldsMax: fieldsMax) }
 
+    var clientSessionLimits: SessionLimits {
+        var limits = SessionLimits()
+        limits.streamsMax = clientStreamsMax
+        limits.head = requestLimits
+        return limits
+    }
+
+    var upstreamSessionLimits: SessionLimits {
+        var limits = SessionLimits()
+        limits.streamsMax = 1024
+        limits.streamWindow = 256 * 1024
+        limits.connectionWindow = 16 << 20
+        limits.head = responseLimits
+        return limits
+    }
+
     var responseLimits: HeadLimits {
         HeadLimits(headBytesMax: responseHeadBytesMax, fieldsMax: responseFieldsMax)
     }
@@ -65,6 +86,7 @@ extension DeadlineKind {
     static let tunnelIdle = DeadlineKind(8)
     static let tunnelHalfClosed = DeadlineKind(9)
     static let clientHandshake = DeadlineKind(10)
+    static let streamWait = DeadlineKind(15)
 }
 
 extension EventLoop {
@@ -80,5 +102,7 @@ extension EventLoop {
         setDuration(.clientHandshake, milliseconds: settings.clientHead)
         setDuration(.tunnelIdle, milliseconds: settings.tunnelIdle)
         setDuration(.tunnelHalfClosed, milliseconds: settings.tunnelHalfClosed)
+        // A connection is dialled and secured in twice that; then a stream has to become free.
+        setDuration(.streamWait, milliseconds: settings.connect * 3)
     }
 }

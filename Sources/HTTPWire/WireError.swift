@@ -30,6 +30,8 @@ package enum WireError: Error, Hashable, Sendable {
     case obsoleteFold
     case missingHost
     case duplicateHost
+    /// HTTP/2: Host and :authority name different servers (RFC 9113 section 8.3.1).
+    case authorityMismatch
 
     // The length of the body.
     case contentLengthWithTransferEncoding
@@ -64,7 +66,8 @@ extension WireError {
             true
         case .bareLineBreak, .controlByte, .invalidRequestLine, .invalidMethod, .invalidTarget,
             .invalidStatusLine, .invalidStatus, .unsupportedVersion, .invalidFieldName,
-            .obsoleteFold, .missingHost, .duplicateHost, .contentLengthWithTransferEncoding,
+            .obsoleteFold, .missingHost, .duplicateHost, .authorityMismatch,
+            .contentLengthWithTransferEncoding,
             .invalidContentLength, .duplicateContentLength, .unsupportedTransferEncoding,
             .transferEncodingInHTTP10, .invalidChunkSize, .invalidChunkExtension, .invalidChunkEnd,
             .truncated, .invalidChallenge:

@@ -19,6 +19,7 @@ open class ByteStream: Timed {
     /// Nil on a plain connection.
     private var tls: TLSFilter?
     private var endsAfterFlush = false
+    private var isCallRequested = false
     package private(set) var isClosing = false
     package private(set) var isReading = false
     /// The peer has sent all that it will.
@@ -29,6 +30,9 @@ open class ByteStream: Timed {
     package var tlsFailure: TLSError? { tls?.failure }
     /// The newest session that the peer offered, to be resumed by another connection.
     package var newestSession: TLSSession? { tls?.newestSession }
+
+    /// What ALPN agreed on, once `didSecure` was called.
+    package var negotiatedProtocol: String? { tls?.negotiatedProtocol }
 
     /// libuv's structures and the deadline node: one allocation that never moves.
     private struct Handles {
@@ -94,6 +98,9 @@ open class ByteStream: Timed {
 
     /// Everything sent so far is in the kernel's hands, after `send` had said otherwise.
     open func didFlush() {}
+
+    /// The loop is about to wait, after `requestCallBeforeWaiting`.
+    open func willWait() {}
 
     /// The socket is closed and no further call will come.
     open func didClose() {}
@@ -323,6 +330,18 @@ open class ByteStream: Timed {
         tls.consumeCiphertext(bytes.count)
         flushWaiting()
         return true
+    }
+
+    /// Has `willWait` called once, at the end of this turn of the loop.
+    package func requestCallBeforeWaiting() {
+        guard !isCallRequested, !isClosing else { return }
+        isCallRequested = true
+        loop.turnEnd.add(self)
+    }
+
+    func callBeforeWaiting() {
+        isCallRequested = false
+        if !isClosing { willWait() }
     }
 
     /// A stream that is closing waits for nothing.

@@ -15,6 +15,7 @@ package final class EventLoop {
     var cipherBuffer = ByteBuffer()
     var gathered = GatherList()
     var deadlines: Deadlines
+    var turnEnd = TurnEnd()
 
     /// The most that one read takes. Larger reads cost fewer system calls on big bodies; one buffer
     /// serves the whole loop, so it costs memory once.
@@ -28,6 +29,7 @@ package final class EventLoop {
         deadlines = Deadlines()
         guard result == 0 else { throw ReactorError(code: result) }
         try deadlines.open(on: self)
+        turnEnd.open(on: self)
     }
 
     deinit {
@@ -37,6 +39,7 @@ package final class EventLoop {
         uv_run(loop, UV_RUN_DEFAULT)
         uv_loop_close(loop)
         deadlines.close()
+        turnEnd.close()
         loop.deallocate()
         readBuffer.deallocate()
         plainBuffer.deallocate()

@@ -20,6 +20,7 @@ final class TLSFilter {
     func releaseBuffers() { connection.releaseBuffers() }
 
     var newestSession: TLSSession? { connection.newestSession }
+    var negotiatedProtocol: String? { connection.alpnProtocol }
     var pendingCiphertext: UnsafeRawBufferPointer { connection.pendingCiphertext }
     func consumeCiphertext(_ count: Int) { connection.consumeCiphertext(count) }
 

@@ -17,15 +17,19 @@ package struct ClientTerms {
     package var origin = UnsafeRawBufferPointer(start: nil, count: 0)
     /// Whether the client speaks TLS to us, so that its URLs begin with https.
     package var isSecure: Bool
+    /// HTTP/2 frames messages by itself: no field of the head does.
+    package var isMultiplexed: Bool
 
     package init(
         minorVersion: UInt8 = 1, closes: Bool = false,
-        authority: UnsafeRawBufferPointer = .init(start: nil, count: 0), isSecure: Bool = false
+        authority: UnsafeRawBufferPointer = .init(start: nil, count: 0), isSecure: Bool = false,
+        isMultiplexed: Bool = false
     ) {
         self.minorVersion = minorVersion
         self.closes = closes
         self.authority = authority
         self.isSecure = isSecure
+        self.isMultiplexed = isMultiplexed
     }
 }
 
@@ -77,6 +81,7 @@ extension HeaderPlan {
         if isInterim { return .none }
         if speaksToPage { PageAccess.writeFields(client.origin, into: &output) }
         responseLines.withUnsafeBytes { output.append($0) }
+        if client.isMultiplexed { return clientFraming }
         if case .length(let count) = framing, !head.present.contains(.contentLength) {
             output.append("Content-Length: ")
             output.append(decimal: count)

@@ -20,6 +20,7 @@ package struct RouteSpec: Sendable {
     /// The value of the Host field that the upstream sees; nil for the upstream's own.
     package var hostField: String?
     package var credential: RouteCredential?
+    package var http2 = HTTP2Use.auto
     /// Fields added to each request, the client's of these names dropped.
     package var setFields: [(name: String, value: String)] = []
     /// Fields of the client that are dropped.

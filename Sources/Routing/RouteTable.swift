@@ -20,6 +20,7 @@ package struct Upstream: Hashable, Sendable {
     package let caFile: String?
     package let tls: UpstreamTLS?
     package let dialTarget: DialTarget
+    package let http2: HTTP2Use
 }
 
 /// All routes; immutable. A table that exists is valid.
@@ -47,7 +48,8 @@ package struct RouteTable: Sendable {
                 origin: spec.upstream.origin, caFile: spec.caFile, tls: spec.tls,
                 dialTarget: DialTarget(
                     spec.upstream.origin, address: spec.address,
-                    allowsPrivateAddresses: spec.allowsPrivateAddresses))
+                    allowsPrivateAddresses: spec.allowsPrivateAddresses),
+                http2: spec.http2)
             let place = places[upstream] ?? upstreams.count
             if place == upstreams.count {
                 upstreams.append(upstream)

@@ -145,6 +145,7 @@ extension WorkerSettings {
         replayBytesMax = settings.limits.replayBytes
         replayTotalBytesMax = settings.limits.replayTotalBytes
         clientsMax = settings.limits.clients
+        clientStreamsMax = settings.limits.streams
         parkedMax = settings.limits.parkedRequests
         idlePerUpstreamMax = settings.limits.idleUpstreams
         clientHead = settings.timeouts.clientHead

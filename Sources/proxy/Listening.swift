@@ -202,7 +202,8 @@ extension ListenerSettings {
         guard let tls else { return nil }
         do throws(TLSError) {
             return try ServerIdentity(
-                certificateFile: tls.certificateFile, keyFile: tls.keyFile)
+                certificateFile: tls.certificateFile, keyFile: tls.keyFile,
+                alpn: ["h2", "http/1.1"])
         } catch {
             throw CommandFailure(
                 .configuration, "the listener \(self): \(error.reason)",

@@ -79,6 +79,7 @@ final class TestPlane: Sendable {
     ///   `token-2`, `token-3` and so on.
     init(
         upstream: String, path: String = "", caFile: String? = nil, tls: UpstreamTLS? = nil,
+        http2: HTTP2Use = .auto,
         credential: Bool = true,
         token: String? = "token-1", settings: WorkerSettings = WorkerSettings(),
         refusals: [RefusalRule] = [], clientField: ClientFieldPolicy = .replace,
@@ -98,6 +99,7 @@ final class TestPlane: Sendable {
         if credential {
             spec.credential = RouteCredential(slot: CredentialSlot(0), clientField: clientField)
         }
+        spec.http2 = http2
         group = try WorkerGroup(
             count: 1, settings: settings, table: RouteTable([spec]), credentials: 1,
             listeners: [DataListener(socket, AccessGuard(port: socket.port))],

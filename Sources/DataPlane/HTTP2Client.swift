@@ -1,0 +1,164 @@
+// A client's connection that speaks HTTP/2: its session between the socket and the exchanges of its streams.
+// Frames that come about in one turn of the loop go out in one write.
+//
+// What it holds is bounded: a body's bytes that have nowhere to go by the stream's window, what a client does
+// not read by one read of the upstream for each stream, heads by their limits, streams by theirs.
+
+import Bytes
+import HTTP2Wire
+import HTTPWire
+import Reactor
+
+/// The HTTP/2 side of a client connection, which owns it.
+final class HTTP2Client {
+    // SAFETY: the connection owns this object, and nobody else keeps it once the connection is closed.
+    private unowned(unsafe) let connection: ClientConnection
+    let worker: Worker
+    let session: ServerSession
+    private var parser: HeadParser
+    private var isHeadTimed = false
+    private var isIdle = false
+
+    /// The most that is put together for one write.
+    private static let outputBytesMax = 64 * 1024
+
+    init(_ connection: ClientConnection) {
+        self.connection = connection
+        worker = connection.worker
+        session = ServerSession(worker.settings.clientSessionLimits)
+        parser = HeadParser(limits: worker.settings.requestLimits)
+        connection.requestCallBeforeWaiting()
+    }
+
+    var rules: ListenerRules { connection.rules }
+    var address: String { connection.peerAddress }
+
+    // MARK: In
+
+    func receive(_ bytes: UnsafeRawBufferPointer) {
+        session.receive(bytes, now: worker.loop.now) { handle($0) }
+        connection.requestCallBeforeWaiting()
+    }
+
+    private func handle(_ event: SessionEvent) {
+        switch event {
+        case .head(let stream, let range, let ends, let flaw):
+            // What was reset by the time that it is looked at has cost its client more than us.
+            if stream.isClosed { return }
+            begin(stream, session.text(in: range), endsStream: ends, flaw)
+        case .data(let stream, let bytes, let ends):
+            if let exchange = exchange(of: stream) {
+                exchange.receive(bytes, endsStream: ends)
+            } else {
+                session.consume(bytes.count, of: stream)
+            }
+        case .trailers(let stream, let range):
+            exchange(of: stream)?.receiveTrailers(session.text(in: range))
+        case .drained(let stream): exchange(of: stream)?.drained()
+        case .closed(let stream, _):
+            let exchange = exchange(of: stream)
+            stream.owner = nil
+            exchange?.streamClosed()
+        case .interim, .goingAway: break
+        }
+    }
+
+    private func exchange(of stream: SessionStream) -> HTTP2Exchange? {
+        stream.owner.map { unsafeDowncast($0, to: HTTP2Exchange.self) }
+    }
+
+    private func begin(
+        _ stream: SessionStream, _ text: UnsafeRawBufferPointer, endsStream: Bool,
+        _ flaw: WireError?
+    ) {
+        let exchange = HTTP2Exchange(self, stream, endsStream: endsStream)
+        stream.owner = exchange
+        if let flaw { return exchange.refuse(flaw) }
+        guard stream.isTunnel else { return parse(text, for: exchange) }
+        var whole = ByteBuffer()
+        HTTP2Exchange.completeHandshake(text, into: &whole)
+        parse(whole.bytes, for: exchange)
+    }
+
+    private func parse(_ text: UnsafeRawBufferPointer, for exchange: HTTP2Exchange) {
+        parser.reset()
+        do throws(WireError) {
+            let outcome = try parser.request(in: text, into: &worker.requestHead)
+            guard outcome == .complete, worker.requestHead.length == text.count else {
+                throw .invalidRequestLine
+            }
+        } catch {
+            return exchange.refuse(error)
+        }
+        exchange.begin(text)
+    }
+
+    // MARK: Out
+
+    /// Something is to be sent; it leaves at the end of this turn.
+    func wake() { connection.requestCallBeforeWaiting() }
+
+    /// Sends what is due and the socket takes.
+    func pump() {
+        while connection.isFlushed && !connection.isClosing && session.wantsToSend {
+            worker.frames.removeAll()
+            session.produce(into: &worker.frames, upTo: Self.outputBytesMax)
+            if worker.frames.isEmpty { break }
+            connection.gather(worker.frames.bytes)
+            if case .failed = connection.send() { return abandon() }
+        }
+        session.deliver { handle($0) }
+        guard !connection.isClosing else { return }
+        if session.isOver { return over() }
+        watch()
+    }
+
+    /// Arms what the connection waits for.
+    private func watch() {
+        if session.isInsideHead {
+            if !isHeadTimed {
+                isHeadTimed = true
+                isIdle = false
+                connection.arm(.clientHead)
+            }
+            return
+        }
+        if isHeadTimed {
+            isHeadTimed = false
+            connection.disarm()
+        }
+        let isIdle = session.streamCount == 0
+        if isIdle && worker.isDraining { return over() }
+        guard isIdle != self.isIdle else { return }
+        self.isIdle = isIdle
+        if isIdle { connection.arm(.clientIdle) } else { connection.disarm() }
+    }
+
+    // MARK: Ends
+
+    /// No request is accepted from now on; the connection ends with the last one under way.
+    func drain() {
+        session.goAway()
+        wake()
+    }
+
+    /// A deadline of the connection's has passed.
+    func expire() {
+        session.terminate(.none)
+        wake()
+    }
+
+    /// Nothing more can be read: what is still to be sent goes out, then the connection ends.
+    private func over() {
+        for stream in session.openStreams { exchange(of: stream)?.streamClosed() }
+        guard session.wantsToSend && !connection.hasFailedWriting || !connection.isFlushed else {
+            return connection.finishMultiplexed()
+        }
+    }
+
+    /// The client has gone.
+    func abandon() {
+        for stream in session.openStreams { exchange(of: stream)?.streamClosed() }
+        connection.close()
+    }
+}

@@ -1,0 +1,148 @@
+// A connection to an upstream that speaks HTTP/2: its session between the socket and the streams that exchanges
+// share it by. Frames that come about in one turn of the loop go out in one write.
+
+import Bytes
+import HTTP2Wire
+import HTTPWire
+import Reactor
+
+/// The HTTP/2 side of an upstream connection, which owns it.
+final class HTTP2Upstream {
+    // SAFETY: the connection owns this object, and nobody else keeps it once the connection is closed.
+    private unowned(unsafe) let connection: UpstreamConnection
+    let worker: Worker
+    let session: ClientSession
+    let isSecure: Bool
+    private var parser: HeadParser
+    private var isIdle = false
+    /// No stream is begun here any more.
+    private(set) var isRetired = false
+
+    /// The most that is put together for one write.
+    private static let outputBytesMax = 64 * 1024
+
+    init(_ connection: UpstreamConnection, _ worker: Worker, isSecure: Bool) {
+        self.connection = connection
+        self.worker = worker
+        self.isSecure = isSecure
+        session = ClientSession(worker.settings.upstreamSessionLimits)
+        parser = HeadParser(limits: worker.settings.responseLimits)
+        connection.requestCallBeforeWaiting()
+    }
+
+    var upstream: Int { connection.upstream }
+    var epoch: Int { connection.epoch }
+    var openedAt: UInt64 { connection.openedAt }
+
+    /// How many more streams may be begun now.
+    var capacity: Int { isRetired || connection.isClosing ? 0 : session.capacity }
+
+    /// Nothing is under way, and the upstream has said something that nobody has read: perhaps its end.
+    var mayHaveEnded: Bool { session.streamCount == 0 && connection.hasUnreadInput }
+
+    func makeStream() -> UpstreamStream { UpstreamStream(self) }
+
+    /// Reads the text of a head into the worker's table.
+    func parse(_ text: UnsafeRawBufferPointer) throws(WireError) {
+        parser.reset()
+        let outcome = try parser.response(in: text, into: &worker.responseHead)
+        guard outcome == .complete, worker.responseHead.length == text.count else {
+            throw .invalidStatusLine
+        }
+    }
+
+    // MARK: In
+
+    func receive(_ bytes: UnsafeRawBufferPointer) {
+        session.receive(bytes, now: worker.loop.now) { handle($0) }
+        connection.requestCallBeforeWaiting()
+    }
+
+    private func handle(_ event: SessionEvent) {
+        switch event {
+        case .head(let stream, let range, let ends, let flaw):
+            user(of: stream)?.receiveHead(session.text(in: range), endsStream: ends, flaw)
+        case .interim(let stream, let range):
+            user(of: stream)?.receiveInterim(session.text(in: range))
+        case .data(let stream, let bytes, let ends):
+            user(of: stream)?.receive(bytes, endsStream: ends)
+        case .trailers(let stream, let range):
+            user(of: stream)?.receive(
+                UnsafeRawBufferPointer(start: nil, count: 0), endsStream: true,
+                trailers: session.text(in: range))
+        case .drained(let stream): user(of: stream)?.drained()
+        case .closed(let stream, let code):
+            let user = user(of: stream)
+            stream.owner = nil
+            user?.closed(code)
+        case .goingAway: retire()
+        }
+    }
+
+    private func user(of stream: SessionStream) -> UpstreamStream? {
+        stream.owner.map { unsafeDowncast($0, to: UpstreamStream.self) }
+    }
+
+    // MARK: Out
+
+    /// Something is to be sent; it leaves at the end of this turn.
+    func wake() { connection.requestCallBeforeWaiting() }
+
+    /// Sends what is due and the socket takes.
+    func pump() {
+        while connection.isFlushed && !connection.isClosing && session.wantsToSend {
+            worker.frames.removeAll()
+            session.produce(into: &worker.frames, upTo: Self.outputBytesMax)
+            if worker.frames.isEmpty { break }
+            connection.gather(worker.frames.bytes)
+            if case .failed = connection.send() { return lose(.connectionLost) }
+        }
+        session.deliver { handle($0) }
+        guard !connection.isClosing else { return }
+        if session.isOver { return lose(.responseMalformed) }
+        let ageMax = worker.settings.upstreamAge
+        if ageMax > 0 && worker.loop.now &- openedAt > ageMax { retire() }
+        let isIdle = session.streamCount == 0
+        if isIdle && isRetired { return close() }
+        if isIdle != self.isIdle {
+            self.isIdle = isIdle
+            if isIdle { connection.arm(.upstreamIdle) } else { connection.disarm() }
+        }
+        if !isRetired { worker.streamsFreed(on: self) }
+    }
+
+    // MARK: Ends
+
+    /// No stream is begun here from now on; the connection ends with its last.
+    func retire() {
+        guard !isRetired else { return }
+        isRetired = true
+        worker.multiplexed.remove(self)
+        worker.redial(upstream, of: epoch)
+        wake()
+    }
+
+    /// Nothing more can be read or sent.
+    func lose(_ failure: Exchange.Failure) {
+        retire()
+        connection.close()
+        for stream in session.openStreams {
+            let user = user(of: stream)
+            stream.owner = nil
+            user?.lose(failure, isUnprocessed: !stream.isBegun)
+        }
+    }
+
+    /// Nobody needs it.
+    func close() {
+        retire()
+        if !session.isOver {
+            session.goAway()
+            worker.frames.removeAll()
+            session.produce(into: &worker.frames, upTo: Self.outputBytesMax)
+            connection.gather(worker.frames.bytes)
+            connection.send()
+        }
+        lose(.connectionLost)
+    }
+}

@@ -1,0 +1,187 @@
+// One request on a connection in HTTP/2 that many share, and its response. A slow client holds back its own
+// stream by the stream's window, and no other.
+
+import Bytes
+import HTTP2Wire
+import HTTPWire
+import Reactor
+
+/// A stream to an upstream; used once.
+final class UpstreamStream: Timed {
+    // SAFETY: the connection lets go of its streams before it is closed; a client lets go of a stream
+    // that has ended.
+    private unowned(unsafe) let connection: HTTP2Upstream
+    /// Who waits for the response; it is let go before this ends.
+    private var client: ClientExchange?
+    /// Nil until the head is sent.
+    private var stream: SessionStream?
+    private var isRequestWhole = false
+    private var hasAnswered = false
+    private var hasHead = false
+    /// What the client was given and has not taken.
+    private var unconsumed = 0
+    private var isOver = false
+
+    /// More than this waits for the upstream only where one piece of a request was larger.
+    private static let unsentBytesMax = 64 * 1024
+
+    init(_ connection: HTTP2Upstream) {
+        self.connection = connection
+        super.init(on: connection.worker.loop)
+    }
+
+    private var worker: Worker { connection.worker }
+
+    override func deadlinePassed(_ kind: DeadlineKind) {
+        // Whoever does not answer one request may be unable to answer any.
+        connection.retire()
+        lose(.responseTimedOut, isUnprocessed: false)
+    }
+
+    // MARK: The request
+
+    var isFlushed: Bool { (stream?.unsentCount ?? 0) <= Self.unsentBytesMax }
+    var hasFailedWriting: Bool { isOver || stream?.isClosed == true }
+
+    func begin(for client: ClientExchange) {
+        self.client = client
+        arm(.response)
+    }
+
+    /// Sends pieces of the request, and before them the head where there is one.
+    func send(
+        head: UnsafeMutableRawBufferPointer?, _ held: UnsafeRawBufferPointer,
+        _ data: UnsafeRawBufferPointer, isLast: Bool, trailers: UnsafeRawBufferPointer
+    ) -> SendOutcome {
+        let isHeadAlone = isLast && held.isEmpty && data.isEmpty && trailers.isEmpty
+        if let head {
+            stream = connection.session.request(
+                head, isSecure: connection.isSecure, endsStream: isHeadAlone)
+            stream?.owner = self
+        }
+        guard let stream, !stream.isClosed else { return .failed(nothingSent: head != nil) }
+        if head == nil || !isHeadAlone {
+            connection.session.send(held, on: stream)
+            connection.session.send(data, on: stream)
+            if isLast { connection.session.finish(stream, trailers: trailers) }
+        }
+        if stream.unsentCount > Self.unsentBytesMax { connection.pump() } else { connection.wake() }
+        return isFlushed ? .sent : .waiting
+    }
+
+    func requestSent(isWhole: Bool) {
+        isRequestWhole = isWhole
+        if !hasHead { arm(.response) }
+    }
+
+    /// The upstream has taken what was sent.
+    func drained() { client?.upstreamFlushed() }
+
+    // MARK: The response
+
+    func receiveInterim(_ text: UnsafeRawBufferPointer) {
+        hasAnswered = true
+        guard let client else { return }
+        do throws(WireError) {
+            try connection.parse(text)
+            if worker.responseHead.status == 101 { throw .invalidStatus }
+        } catch {
+            return lose(.responseMalformed, isUnprocessed: false)
+        }
+        client.relayInterim(text)
+    }
+
+    func receiveHead(_ text: UnsafeRawBufferPointer, endsStream: Bool, _ flaw: WireError?) {
+        hasAnswered = true
+        guard let client else { return }
+        var framing: BodyFraming
+        do throws(WireError) {
+            if let flaw { throw flaw }
+            try connection.parse(text)
+            framing = try worker.responseHead.responseFraming(in: text, to: client.method)
+        } catch {
+            return lose(.responseMalformed, isUnprocessed: false)
+        }
+        // Without a length the stream's end is the body's.
+        if framing == .untilClose { framing = endsStream ? .length(0) : .chunked }
+        hasHead = true
+        disarm()
+        client.headArrived(text, framing: framing)
+        receive(UnsafeRawBufferPointer(start: nil, count: 0), endsStream: endsStream)
+    }
+
+    func receive(
+        _ bytes: UnsafeRawBufferPointer, endsStream: Bool,
+        trailers: UnsafeRawBufferPointer = .init(start: nil, count: 0)
+    ) {
+        guard let client, let stream else { return }
+        client.relayBody(bytes, isLast: endsStream, trailers: trailers)
+        guard !isOver else { return }
+        if client.isClientFlushed {
+            connection.session.consume(bytes.count, of: stream)
+        } else {
+            unconsumed += bytes.count
+        }
+        if endsStream { conclude() }
+    }
+
+    /// The client has taken what it was given.
+    func startReading() {
+        guard unconsumed > 0, let stream else { return }
+        connection.session.consume(unconsumed, of: stream)
+        unconsumed = 0
+        connection.wake()
+    }
+
+    private func conclude() {
+        let client = client
+        end()
+        if !isRequestWhole, let stream {
+            // An answer that does not wait for the request's end (RFC 9113 section 8.1).
+            connection.session.reset(stream, .cancel)
+            connection.wake()
+        }
+        client?.responseDone()
+    }
+
+    // MARK: Ends
+
+    /// The response is not wanted any longer.
+    func abandon() {
+        guard !isOver else { return }
+        end()
+        if let stream {
+            connection.session.reset(stream, .cancel)
+            connection.wake()
+        }
+    }
+
+    /// The upstream has reset the stream, or the connection is lost.
+    ///
+    /// - Parameter isUnprocessed: the upstream says that it has done nothing for the request
+    ///   (RFC 9113 section 8.7), or has never seen it.
+    func lose(_ failure: Exchange.Failure, isUnprocessed: Bool) {
+        guard !isOver else { return }
+        let client = client
+        end()
+        if let stream {
+            connection.session.reset(stream, .cancel)
+            connection.wake()
+        }
+        client?.upstreamLost(
+            nothingSent: isUnprocessed, isUnanswered: !hasAnswered, wasRefused: isUnprocessed,
+            failure)
+    }
+
+    /// The stream is closed on both sides, however that came about.
+    func closed(_ code: ErrorCode) {
+        lose(
+            .connectionLost, isUnprocessed: code == .refusedStream || stream?.isBegun != true)
+    }
+
+    private func end() {
+        isOver = true
+        client = nil
+        disarm()
+    }
+}

@@ -1,0 +1,64 @@
+// The client's end of an HTTP/2 connection: requests go out, responses come in.
+
+import CNGHTTP2
+import HTTPWire
+
+/// A connection to a server that speaks HTTP/2. It never lets the server push.
+package final class ClientSession: Session {
+    /// The server has said that it will take no more streams.
+    package private(set) var isGoingAway = false
+
+    package init(_ limits: SessionLimits = SessionLimits()) {
+        super.init(
+            limits, isServer: false, options: Self.options, callbacks: Session.callbacks)
+        submitSettings([
+            (NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
+            (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindow),
+            (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.head.headBytesMax),
+        ])
+    }
+
+    // SAFETY: made once under Swift's lock for globals, then only read.
+    private nonisolated(unsafe) static let options: OpaquePointer = {
+        let options = makeOptions()
+        // Until the server has said how many streams it takes.
+        nghttp2_option_set_peer_max_concurrent_streams(options, 100)
+        return options
+    }()
+
+    /// How many more streams may be begun now. The server's limit and ours both count.
+    package var capacity: Int {
+        guard !isGoingAway, !isOver, nghttp2_session_check_request_allowed(handle) != 0 else {
+            return 0
+        }
+        let theirs = nghttp2_session_get_remote_settings(
+            handle, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+        return max(0, min(Int(theirs), limits.streamsMax) - streamCount)
+    }
+
+    /// Begins a request; `text` is the head of an HTTP/1.1 request, whose bytes are changed. Unless that
+    /// ends it, `send` and `finish` follow. Nil when the connection takes none.
+    package func request(
+        _ text: UnsafeMutableRawBufferPointer, isSecure: Bool, endsStream: Bool
+    ) -> SessionStream? {
+        guard fields.readRequest(text, isSecure: isSecure) else { return nil }
+        let id = fields.withFields { fields in
+            withProvider(endsStream) {
+                nghttp2_submit_request(handle, nil, fields.baseAddress, fields.count, $0, nil)
+            }
+        }
+        guard id > 0 else { return nil }
+        let stream = SessionStream(id: id)
+        stream.isOutputWhole = endsStream
+        open(stream)
+        return stream
+    }
+
+    override func note(_ event: SessionEvent) {
+        if case .goingAway = event { isGoingAway = true }
+        super.note(event)
+    }
+
+    /// Tells the server that the connection ends.
+    package func goAway() { terminate(.none) }
+}

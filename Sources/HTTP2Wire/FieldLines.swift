@@ -1,0 +1,136 @@
+// Turns the text of an HTTP/1.1 head into the fields of an HTTP/2 message: the first line into
+// pseudo-fields, names into lower case, and what concerns one HTTP/1 connection left out.
+
+import Bytes
+import CNGHTTP2
+import HTTPWire
+
+/// nghttp2's list of fields; it points into the text and is good until the text changes.
+struct FieldLines: ~Copyable {
+    private var fields: [nghttp2_nv] = []
+
+    func withFields<Result>(_ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result) -> Result {
+        fields.withUnsafeBufferPointer(body)
+    }
+
+    /// RFC 9113 section 8.2.2. TE goes through where it says `trailers`, which is all that heads of ours
+    /// ever say there.
+    private static let connectionFields: KnownFieldSet = [
+        .connection, .proxyConnection, .keepAlive, .transferEncoding, .upgrade, .http2Settings,
+    ]
+
+    /// A response's head, whole. Names in it are changed to lower case. False when it is no head.
+    mutating func readResponse(_ text: UnsafeMutableRawBufferPointer) -> Bool {
+        fields.removeAll(keepingCapacity: true)
+        let bytes = UnsafeRawBufferPointer(text)
+        guard bytes.count >= 12, let end = bytes.firstIndex(of: ASCII.carriageReturn) else {
+            return false
+        }
+        add(":status", UnsafeRawBufferPointer(rebasing: bytes[9..<12]))
+        readLines(UnsafeMutableRawBufferPointer(rebasing: text[min(end + 2, text.count)...]))
+        return true
+    }
+
+    /// Turns the head that agrees to another protocol into the one that says so in HTTP/2
+    /// (RFC 8441 section 5).
+    mutating func agreeToTunnel() {
+        guard let status = fields.first,
+            UnsafeRawBufferPointer(start: status.value, count: status.valuelen)
+                .elementsEqual(Self.bytes("101"))
+        else { return }
+        fields[0] = Self.field(Self.bytes(":status"), Self.bytes("200"))
+        fields.removeAll { field in
+            KnownField.named(UnsafeRawBufferPointer(start: field.name, count: field.namelen))
+                == .secWebSocketAccept
+        }
+    }
+
+    /// A request's head, whole. Its Host becomes :authority.
+    mutating func readRequest(
+        _ text: UnsafeMutableRawBufferPointer, isSecure: Bool
+    ) -> Bool {
+        fields.removeAll(keepingCapacity: true)
+        let bytes = UnsafeRawBufferPointer(text)
+        guard let end = bytes.firstIndex(of: ASCII.carriageReturn),
+            let methodEnd = bytes[..<end].firstIndex(of: ASCII.space),
+            let targetEnd = bytes[(methodEnd + 1)..<end].firstIndex(of: ASCII.space)
+        else { return false }
+        add(":method", UnsafeRawBufferPointer(rebasing: bytes[..<methodEnd]))
+        add(":scheme", Self.bytes(isSecure ? "https" : "http"))
+        // Where :authority goes; without a Host there is none.
+        let authority = fields.count
+        add(":path", UnsafeRawBufferPointer(rebasing: bytes[(methodEnd + 1)..<targetEnd]))
+        readLines(
+            UnsafeMutableRawBufferPointer(rebasing: text[min(end + 2, text.count)...]),
+            hostAt: authority)
+        return true
+    }
+
+    /// Trailers, or any lines without a first one.
+    mutating func readTrailers(_ text: UnsafeMutableRawBufferPointer) {
+        fields.removeAll(keepingCapacity: true)
+        readLines(text)
+    }
+
+    private mutating func readLines(
+        _ text: UnsafeMutableRawBufferPointer, hostAt authority: Int? = nil
+    ) {
+        let bytes = UnsafeRawBufferPointer(text)
+        var start = 0
+        while start < bytes.count, bytes[start] != ASCII.carriageReturn {
+            let rest = bytes[start...]
+            guard let colon = rest.firstIndex(of: ASCII.colon),
+                let end = rest[colon...].firstIndex(of: ASCII.carriageReturn)
+            else { return }
+            let name = UnsafeMutableRawBufferPointer(rebasing: text[start..<colon])
+            for index in 0..<name.count { name[index] = ASCII.lowercased(name[index]) }
+            let valueStart = min(colon + 2, end)
+            let value = UnsafeRawBufferPointer(rebasing: bytes[valueStart..<end])
+            let known = KnownField.named(UnsafeRawBufferPointer(name))
+            if known == .host, let authority {
+                fields.insert(
+                    Self.field(Self.bytes(":authority"), value), at: authority)
+            } else if !Self.connectionFields.contains(known) {
+                fields.append(Self.field(UnsafeRawBufferPointer(name), value))
+            }
+            start = end + 2
+        }
+    }
+
+    private mutating func add(_ name: StaticString, _ value: UnsafeRawBufferPointer) {
+        fields.append(Self.field(Self.bytes(name), value))
+    }
+
+    private static func bytes(_ text: StaticString) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+    }
+
+    /// nghttp2 copies names and values; what may be a secret is kept out of its compression table, so that
+    /// nobody who shares the connection can guess at it by lengths (RFC 7541 section 7.1.3).
+    private static func field(
+        _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+    ) -> nghttp2_nv {
+        let isSecret =
+            name.count == 13 && name.elementsEqual(bytes("authorization"))
+            || name.count == 4 && name.elementsEqual(bytes("dpop"))
+        return nghttp2_nv(
+            name: pointer(name), value: pointer(value), namelen: name.count,
+            valuelen: value.count,
+            flags: UInt8(
+                truncatingIfNeeded: isSecret
+                    ? NGHTTP2_NV_FLAG_NO_INDEX.rawValue : NGHTTP2_NV_FLAG_NONE.rawValue))
+    }
+
+    private static func pointer(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutablePointer<UInt8> {
+        // nghttp2 reads through this and never writes; an empty value needs an address all the same.
+        guard let base = bytes.baseAddress else { return empty }
+        return UnsafeMutableRawPointer(mutating: base).assumingMemoryBound(to: UInt8.self)
+    }
+
+    // SAFETY: one byte that is written here once and read by nobody.
+    private nonisolated(unsafe) static let empty: UnsafeMutablePointer<UInt8> = {
+        let byte = UnsafeMutablePointer<UInt8>.allocate(capacity: 1)
+        byte.initialize(to: 0)
+        return byte
+    }()
+}

@@ -1,0 +1,217 @@
+// Turns the fields of an HTTP/2 message into the text of an HTTP/1.1 head, so that one parser and one set of
+// rules judge both. nghttp2 has seen to the order, the case and the bytes of the fields; what it cannot see,
+// because it only matters once the fields are lines of text, is refused here.
+
+import Bytes
+import HTTPWire
+
+/// Writes one head after the other behind the texts that are there.
+struct HeadText: ~Copyable {
+    private(set) var text = ByteBuffer()
+    private(set) var flaw: WireError?
+    private let limits: HeadLimits
+    private let trailerBytesMax: Int
+    private var start = 0
+    /// Between `begin` and `finish`.
+    private(set) var isOpen = false
+    private var fieldCount = 0
+    private var isFirstLineWritten = false
+    private var kind = Kind.request
+
+    private var method = ByteBuffer()
+    private var path = ByteBuffer()
+    private var authority = ByteBuffer()
+    private var host = ByteBuffer()
+    private var hasHost = false
+    private var cookie = ByteBuffer()
+    /// What an extended CONNECT asks for (RFC 8441 section 4).
+    private var tunnelName = ByteBuffer()
+    private var hasLength = false
+    private var isUpload = false
+    private(set) var status = 0
+
+    enum Kind {
+        case request, response, trailers
+    }
+
+    init(_ limits: SessionLimits) {
+        self.limits = limits.head
+        trailerBytesMax = limits.trailerBytesMax
+    }
+
+    /// Forgets what was delivered; a head that has come in part stays.
+    mutating func removeDelivered() {
+        text.consume(isOpen ? start : text.count)
+        start = 0
+    }
+
+    mutating func begin(_ kind: Kind) {
+        self.kind = kind
+        isOpen = true
+        start = text.count
+        flaw = nil
+        fieldCount = 0
+        isFirstLineWritten = kind == .trailers
+        hasHost = false
+        hasLength = false
+        isUpload = false
+        status = 0
+        method.removeAll()
+        path.removeAll()
+        authority.removeAll()
+        host.removeAll()
+        cookie.removeAll()
+        tunnelName.removeAll()
+    }
+
+    /// Whether the request asks for another protocol on its stream.
+    var isTunnel: Bool { kind == .request && !tunnelName.isEmpty }
+
+    /// Takes the next field; its name is in lower case.
+    mutating func add(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+        guard flaw == nil else { return }
+        if name.first == ASCII.colon { return addPseudo(name, value) }
+        if !isFirstLineWritten { writeFirstLine() }
+        fieldCount += 1
+        guard fieldCount <= limits.fieldsMax else {
+            flaw = .tooManyFields(limit: limits.fieldsMax)
+            return
+        }
+        guard hasRoom(name.count + value.count + 4) else { return }
+        if kind == .trailers {
+            if KnownFieldSet.refusedInTrailers.contains(KnownField.named(name)) { return }
+        } else if kind == .request {
+            switch name.count {
+            case 4 where equals(name, "host"):
+                // Two of them, or another one than :authority, leave it open who was meant
+                // (RFC 9113 section 8.3.1).
+                if hasHost { flaw = .duplicateHost }
+                hasHost = true
+                host.append(value)
+                return
+            case 6 where equals(name, "cookie"):
+                // Crumbs become one field again (section 8.2.3).
+                if !cookie.isEmpty { cookie.append("; ") }
+                cookie.append(value)
+                return
+            case 14 where equals(name, "content-length"): hasLength = true
+            default: break
+            }
+        }
+        write(name, value)
+    }
+
+    /// Ends the head and answers where its text is.
+    mutating func finish(endsStream: Bool) -> Range<Int> {
+        if flaw == nil && !isFirstLineWritten { writeFirstLine() }
+        if kind == .request && flaw == nil { finishRequest(endsStream) }
+        if kind != .trailers { text.append("\r\n") }
+        isOpen = false
+        return start..<text.count
+    }
+
+    private mutating func addPseudo(
+        _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+    ) {
+        guard hasRoom(name.count + value.count) else { return }
+        switch name.count {
+        case 5 where equals(name, ":path"): path.append(value)
+        case 7 where equals(name, ":method"): method.append(value)
+        case 7 where equals(name, ":status"):
+            status = value.reduce(0) { $0 &* 10 &+ Int($1 &- ASCII.zero) }
+        case 9 where equals(name, ":protocol"): tunnelName.append(value)
+        case 10 where equals(name, ":authority"): authority.append(value)
+        default: break
+        }
+    }
+
+    /// Counts what a field takes against the limit of the whole head.
+    private mutating func hasRoom(_ count: Int) -> Bool {
+        let used =
+            text.count - start + cookie.count + host.count + method.count + path.count
+            + authority.count + tunnelName.count
+        if kind == .trailers {
+            guard used + count > trailerBytesMax else { return true }
+            flaw = .trailersTooLarge(limit: trailerBytesMax)
+        } else {
+            guard used + count > limits.headBytesMax else { return true }
+            flaw = .headTooLarge(limit: limits.headBytesMax)
+        }
+        return false
+    }
+
+    private mutating func writeFirstLine() {
+        isFirstLineWritten = true
+        if kind == .response {
+            text.append("HTTP/1.1 ")
+            text.append(decimal: UInt64(status))
+            text.append(" \r\n")
+            return
+        }
+        let isConnect = equals(method.bytes, "CONNECT") && !isTunnel
+        // An absolute form in here would name another authority than :authority does.
+        let isPath =
+            path.bytes.first == ASCII.slash || path.count == 1 && path.bytes.first == 0x2A
+        guard isConnect || isPath else {
+            flaw = .invalidTarget
+            return
+        }
+        isUpload =
+            equals(method.bytes, "POST") || equals(method.bytes, "PUT")
+            || equals(method.bytes, "PATCH")
+        // In HTTP/1 the same is asked with GET and Upgrade (RFC 8441 section 5).
+        if isTunnel { text.append("GET") } else { text.append(method.bytes) }
+        text.append(ASCII.space)
+        text.append(isConnect ? authority.bytes : path.bytes)
+        text.append(" HTTP/1.1\r\n")
+    }
+
+    private mutating func finishRequest(_ endsStream: Bool) {
+        if hasHost && !authority.isEmpty
+            && !ASCII.equalsIgnoringCase(host.bytes, authority.bytes)
+        {
+            flaw = .authorityMismatch
+            return
+        }
+        if !authority.isEmpty {
+            write("host", authority.bytes)
+        } else if hasHost {
+            write("host", host.bytes)
+        }
+        if !cookie.isEmpty { write("cookie", cookie.bytes) }
+        if isTunnel {
+            write("connection", Self.bytes("upgrade"))
+            write("upgrade", tunnelName.bytes)
+            return
+        }
+        if hasLength { return }
+        if !endsStream {
+            text.append("transfer-encoding: chunked\r\n")
+        } else if isUpload {
+            // In HTTP/1 an upload without a length is taken for one that was cut off
+            // (RFC 9110 section 8.6).
+            text.append("content-length: 0\r\n")
+        }
+    }
+
+    private mutating func write(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+        text.append(name)
+        text.append(": ")
+        text.append(value)
+        text.append("\r\n")
+    }
+
+    private mutating func write(_ name: StaticString, _ value: UnsafeRawBufferPointer) {
+        write(
+            UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value)
+    }
+
+    private static func bytes(_ text: StaticString) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+    }
+
+    private func equals(_ bytes: UnsafeRawBufferPointer, _ text: StaticString) -> Bool {
+        bytes.elementsEqual(
+            UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+}

@@ -1,0 +1,172 @@
+// What nghttp2 calls back, noted as events. A header block is never interleaved with other frames, so one
+// half-read head is enough for a session.
+
+import Bytes
+import CNGHTTP2
+import HTTPWire
+
+extension Session {
+    // SAFETY: made once under Swift's lock for globals, then only read.
+    nonisolated(unsafe) static let callbacks: OpaquePointer = {
+        var made: OpaquePointer?
+        guard nghttp2_session_callbacks_new(&made) == 0, let callbacks = made else {
+            preconditionFailure("out of memory")
+        }
+        nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, data in
+            Session.of(data).frameBegins(header!.pointee)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, data in
+            Session.of(data).headersBegin(frame!.pointee)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_header_callback(callbacks) {
+            _, _, name, nameCount, value, valueCount, _, data in
+            Session.of(data).heads.add(
+                UnsafeRawBufferPointer(start: name, count: nameCount),
+                UnsafeRawBufferPointer(start: value, count: valueCount))
+            return 0
+        }
+        // Without this nghttp2 would drop a field that it takes for invalid and go on without it.
+        nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {
+            _, _, _, _, _, _, _, _ in NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+        }
+        nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, data in
+            Session.of(data).frameCame(frame!)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) { _, _, _, data in
+            Session.of(data).strain.add()
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
+            _, _, id, bytes, count, data in
+            Session.of(data).dataCame(id, UnsafeRawBufferPointer(start: bytes, count: count))
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, data in
+            Session.of(data).frameSent(frame!.pointee)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, code, data in
+            Session.of(data).close(id, ErrorCode(rawValue: code))
+            return 0
+        }
+        return callbacks
+    }()
+
+    private static func of(_ data: UnsafeMutableRawPointer?) -> Session {
+        // SAFETY: see Session.init.
+        Unmanaged<Session>.fromOpaque(data!).takeUnretainedValue()
+    }
+
+    // MARK: Frames that come
+
+    private func frameBegins(_ header: nghttp2_frame_hd) {
+        let type = UInt32(header.type)
+        switch type {
+        case NGHTTP2_CONTINUATION.rawValue: break
+        case NGHTTP2_HEADERS.rawValue:
+            judge(header.stream_id)
+            history.noteHeaders(header.stream_id)
+        case NGHTTP2_DATA.rawValue:
+            judge(header.stream_id)
+            let ends = UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
+            if header.length == 0 && !ends { strain.add() }
+        case NGHTTP2_WINDOW_UPDATE.rawValue: strain.noteWindowUpdate()
+        case NGHTTP2_SETTINGS.rawValue:
+            if UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { strain.add(4) }
+        case NGHTTP2_PING.rawValue:
+            if UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { strain.add() }
+        case NGHTTP2_GOAWAY.rawValue: break
+        default: strain.add()
+        }
+    }
+
+    /// Messages go on on open streams only.
+    private func judge(_ id: Int32) {
+        if isServer, streams[id] == nil, let code = history.judge(id) { violation = code }
+    }
+
+    private func headersBegin(_ frame: nghttp2_frame) {
+        guard UInt32(frame.hd.type) == NGHTTP2_HEADERS.rawValue else { return }
+        switch frame.headers.cat {
+        case NGHTTP2_HCAT_REQUEST:
+            open(SessionStream(id: frame.hd.stream_id))
+            heads.begin(.request)
+        case NGHTTP2_HCAT_RESPONSE: heads.begin(.response)
+        default:
+            // Behind an interim response comes another head, behind the final one trailers.
+            let isTrailers = streams[frame.hd.stream_id]?.hasHead ?? true
+            heads.begin(isTrailers ? .trailers : .response)
+        }
+    }
+
+    private func frameCame(_ pointer: UnsafePointer<nghttp2_frame>) {
+        let header = pointer.pointee.hd
+        let ends = UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
+        switch UInt32(header.type) {
+        case NGHTTP2_HEADERS.rawValue: headersCame(header.stream_id, ends)
+        case NGHTTP2_DATA.rawValue:
+            guard ends, let stream = streams[header.stream_id] else { return }
+            stream.hasEnded = true
+            if !markLastDataAsEnd(of: stream) {
+                note(.data(stream, UnsafeRawBufferPointer(start: nil, count: 0), endsStream: true))
+            }
+        case NGHTTP2_RST_STREAM.rawValue: streams[header.stream_id]?.hasEnded = true
+        case NGHTTP2_GOAWAY.rawValue:
+            note(.goingAway(ErrorCode(rawValue: pointer.pointee.goaway.error_code)))
+        default: break
+        }
+    }
+
+    private func headersCame(_ id: Int32, _ ends: Bool) {
+        guard let stream = streams[id] else { return }
+        if ends { stream.hasEnded = true }
+        if stream.hasHead {
+            let range = heads.finish(endsStream: ends)
+            // Trailers that break a limit are a message that broke off.
+            if heads.flaw != nil { return reset(stream, .protocolError) }
+            note(.trailers(stream, range))
+            return
+        }
+        let isInterim = (100..<200).contains(heads.status)
+        let range = heads.finish(endsStream: ends)
+        if isInterim {
+            if heads.flaw != nil { return reset(stream, .protocolError) }
+            return note(.interim(stream, range))
+        }
+        stream.hasHead = true
+        stream.isTunnel = heads.isTunnel
+        note(.head(stream, range, endsStream: ends, flaw: heads.flaw))
+    }
+
+    private func dataCame(_ id: Int32, _ bytes: UnsafeRawBufferPointer) {
+        // What the whole connection may send grows again at once: a stream whose data goes nowhere is held
+        // back by its own window and holds up no other.
+        nghttp2_session_consume_connection(handle, bytes.count)
+        guard let stream = streams[id] else { return }
+        note(.data(stream, bytes, endsStream: false))
+    }
+
+    // MARK: Frames that go
+
+    private func frameSent(_ frame: nghttp2_frame) {
+        let ends = UInt32(frame.hd.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
+        switch UInt32(frame.hd.type) {
+        case NGHTTP2_DATA.rawValue: strain.noteDataSent()
+        case NGHTTP2_HEADERS.rawValue: streams[frame.hd.stream_id]?.isBegun = true
+        case NGHTTP2_RST_STREAM.rawValue:
+            // A peer can have us reset its streams by breaking rules (CVE-2025-8671).
+            switch ErrorCode(rawValue: frame.rst_stream.error_code) {
+            case .protocolError, .flowControlError, .streamClosed, .frameSizeError: strain.add()
+            default: break
+            }
+        default: return
+        }
+        if ends, let stream = streams[frame.hd.stream_id] {
+            stream.isSent = true
+            if stream.resetsWhenSent && !stream.hasEnded { reset(stream, .none) }
+        }
+    }
+}

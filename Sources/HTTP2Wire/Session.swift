@@ -1,0 +1,245 @@
+// One end of an HTTP/2 connection, between bytes and events: nghttp2 knows the frames, the field compression
+// and the states of streams; this keeps the peer to its limits and holds what is to be sent. It opens no
+// socket, reads no clock and decides nothing about messages.
+//
+// nghttp2 may not be called again from most of its callbacks. So callbacks only note what happened, and events
+// are delivered when nghttp2 has returned; whoever gets one may call anything here.
+
+package import Bytes
+import CNGHTTP2
+import HTTPWire
+
+/// What both kinds of session have in common. One thread at a time.
+package class Session {
+    let handle: OpaquePointer
+    let limits: SessionLimits
+    private(set) var streams: [Int32: SessionStream] = [:]
+    var heads: HeadText
+    var strain: Strain
+    var history = StreamHistory()
+    /// A rule that nghttp2 does not keep the peer to was broken.
+    var violation: ErrorCode?
+    let isServer: Bool
+    var fields = FieldLines()
+    private var events: [SessionEvent] = []
+    private var isDelivering = false
+    /// Bytes cannot be read or frames written any more.
+    private var hasFailed = false
+    /// More is taken in one step only after what came of the last was delivered, so that a run of small
+    /// frames cannot pile up heads.
+    private static let inputStep = 16 * 1024
+
+    init(
+        _ limits: SessionLimits, isServer: Bool, options: OpaquePointer,
+        callbacks: OpaquePointer
+    ) {
+        self.limits = limits
+        self.isServer = isServer
+        heads = HeadText(limits)
+        strain = Strain(limits)
+        var session: OpaquePointer?
+        let result =
+            isServer
+            ? nghttp2_session_server_new2(&session, callbacks, nil, options)
+            : nghttp2_session_client_new2(&session, callbacks, nil, options)
+        guard result == 0, let session else { preconditionFailure("out of memory") }
+        handle = session
+        // SAFETY: nghttp2 calls back only from within calls of this object's methods.
+        nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit { nghttp2_session_del(handle) }
+
+    /// How many streams are open.
+    package var streamCount: Int { streams.count }
+
+    package var openStreams: [SessionStream] { Array(streams.values) }
+
+    /// A head has begun and not ended.
+    package var isInsideHead: Bool { heads.isOpen }
+
+    /// The connection is of no more use: send what `produce` still has, then close.
+    package var isOver: Bool {
+        hasFailed
+            || nghttp2_session_want_read(handle) == 0 && nghttp2_session_want_write(handle) == 0
+    }
+
+    /// Whether `produce` has something to give.
+    package var wantsToSend: Bool { !hasFailed && nghttp2_session_want_write(handle) != 0 }
+
+    // MARK: In
+
+    /// Reads bytes of the peer and delivers what they mean.
+    ///
+    /// - Parameter now: milliseconds of any steady clock.
+    package func receive(
+        _ bytes: UnsafeRawBufferPointer, now: UInt64, _ handler: (SessionEvent) -> Void
+    ) {
+        strain.drain(now: now)
+        var rest = bytes
+        while !rest.isEmpty && !hasFailed {
+            let step = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.inputStep))
+            let used = nghttp2_session_mem_recv(
+                handle, step.baseAddress?.assumingMemoryBound(to: UInt8.self), step.count)
+            if used < 0 {
+                // Not HTTP/2 at all, or a flood that nghttp2 itself has noticed.
+                hasFailed = true
+            } else {
+                rest = UnsafeRawBufferPointer(rebasing: rest[used...])
+            }
+            if strain.isTooMuch { terminate(.enhanceYourCalm) }
+            if let violation { terminate(violation) }
+            deliver(handler)
+            heads.removeDelivered()
+            if used <= 0 { break }
+        }
+    }
+
+    /// Delivers events that came about since the last delivery.
+    package func deliver(_ handler: (SessionEvent) -> Void) {
+        guard !isDelivering else { return }
+        isDelivering = true
+        var index = 0
+        while index < events.count {
+            handler(events[index])
+            index += 1
+        }
+        events.removeAll(keepingCapacity: index <= 256)
+        isDelivering = false
+    }
+
+    /// The text of a head or of trailers that an event named.
+    package func text(in range: Range<Int>) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: heads.text.bytes[range])
+    }
+
+    /// Bytes of a body were taken: the peer may send as many again.
+    package func consume(_ count: Int, of stream: SessionStream) {
+        guard count > 0, !stream.isClosed else { return }
+        nghttp2_session_consume_stream(handle, stream.id, count)
+    }
+
+    // MARK: Out
+
+    /// Appends frames until there are none or the output has reached the size.
+    package func produce(into output: inout ByteBuffer, upTo size: Int) {
+        while output.count < size && !hasFailed {
+            var bytes: UnsafePointer<UInt8>?
+            let count = nghttp2_session_mem_send(handle, &bytes)
+            if count < 0 { hasFailed = true }
+            guard count > 0, let bytes else { return }
+            output.append(UnsafeRawBufferPointer(start: bytes, count: count))
+        }
+    }
+
+    /// Adds data to what is to be sent on the stream.
+    package func send(_ data: UnsafeRawBufferPointer, on stream: SessionStream) {
+        guard !stream.isClosed, !data.isEmpty else { return }
+        stream.output.append(data)
+        resume(stream)
+    }
+
+    /// What was given to the stream is all, but for trailers: lines `name: value` CR LF, possibly none.
+    package func finish(_ stream: SessionStream, trailers: UnsafeRawBufferPointer) {
+        guard !stream.isClosed else { return }
+        stream.isOutputWhole = true
+        stream.trailers.append(trailers)
+        resume(stream)
+    }
+
+    private func resume(_ stream: SessionStream) {
+        guard stream.isPaused else { return }
+        stream.isPaused = false
+        nghttp2_session_resume_data(handle, stream.id)
+    }
+
+    /// Ends a stream at once, in both directions.
+    package func reset(_ stream: SessionStream, _ code: ErrorCode) {
+        guard !stream.isClosed else { return }
+        nghttp2_submit_rst_stream(
+            handle, UInt8(truncatingIfNeeded: NGHTTP2_FLAG_NONE.rawValue), stream.id,
+            code.rawValue)
+    }
+
+    /// Ends the connection, with what is open on it.
+    package func terminate(_ code: ErrorCode) {
+        nghttp2_session_terminate_session(handle, code.rawValue)
+    }
+
+    /// Lends what nghttp2 asks for data with, as soon as the peer's windows allow; nil where a message has
+    /// none.
+    func withProvider<Result>(
+        _ endsStream: Bool, _ body: (UnsafePointer<nghttp2_data_provider>?) -> Result
+    ) -> Result {
+        if endsStream { return body(nil) }
+        var provider = nghttp2_data_provider(
+            source: nghttp2_data_source(), read_callback: readOutput)
+        return withUnsafePointer(to: &provider) { body($0) }
+    }
+
+    // MARK: What callbacks note
+
+    func note(_ event: SessionEvent) { events.append(event) }
+
+    func open(_ stream: SessionStream) { streams[stream.id] = stream }
+
+    /// The last noted piece of a body was the end of it; false if the last event was none of that stream's.
+    func markLastDataAsEnd(of stream: SessionStream) -> Bool {
+        guard let last = events.indices.last,
+            case .data(let other, let bytes, false) = events[last],
+            other === stream
+        else { return false }
+        events[last] = .data(stream, bytes, endsStream: true)
+        return true
+    }
+
+    func close(_ id: Int32, _ code: ErrorCode) {
+        guard let stream = streams.removeValue(forKey: id) else { return }
+        stream.isClosed = true
+        if stream.hasEnded { history.noteEnded(id) }
+        stream.output = ByteBuffer()
+        note(.closed(stream, code))
+    }
+}
+
+/// Moves data of a stream into a frame, and says whether it is the last.
+private func readOutput(
+    _ handle: OpaquePointer?, _ id: Int32, _ target: UnsafeMutablePointer<UInt8>?, _ room: Int,
+    _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int {
+    // SAFETY: see Session.init.
+    let session = Unmanaged<Session>.fromOpaque(userData!).takeUnretainedValue()
+    guard let stream = session.streams[id], let target, let flags else {
+        return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+    }
+    let count = min(room, stream.output.count)
+    if count > 0, let source = stream.output.bytes.baseAddress {
+        UnsafeMutableRawPointer(target).copyMemory(from: source, byteCount: count)
+        stream.output.consume(count)
+    }
+    guard stream.output.isEmpty else { return count }
+    session.note(.drained(stream))
+    guard stream.isOutputWhole else {
+        guard count == 0 else { return count }
+        stream.isPaused = true
+        return Int(NGHTTP2_ERR_DEFERRED.rawValue)
+    }
+    flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
+    if !stream.trailers.isEmpty {
+        flags.pointee |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue
+        session.submitTrailers(stream)
+    }
+    return count
+}
+
+extension Session {
+    fileprivate func submitTrailers(_ stream: SessionStream) {
+        var text = ByteBuffer()
+        swap(&text, &stream.trailers)
+        fields.readTrailers(text.mutableBytes)
+        fields.withFields { fields in
+            _ = nghttp2_submit_trailer(handle, stream.id, fields.baseAddress, fields.count)
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// Counts what a peer does that costs us work and gets nothing done: resetting what it asked for, pings,
+// settings, empty frames, window updates by the byte. Ordinary peers do each of these at times, floods do
+// little else (CVE-2019-9511 to 9518, CVE-2023-44487, CVE-2025-8671).
+
+/// A bucket that leaks: full means that the peer is to be let go.
+struct Strain {
+    private let capacity: Int
+    private let perSecond: Int
+    private var level = 0
+    private var drainedAt: UInt64?
+    /// Window updates that the data which we sent has earned the peer.
+    private var earnedUpdates = 0
+
+    /// Window updates come with data: some clients send one for each quarter of a frame, and one more
+    /// for the connection.
+    private static let updatesPerDataFrame = 16
+    private static let earnedMax = 4096
+
+    init(_ limits: SessionLimits) {
+        capacity = limits.strainMax
+        perSecond = limits.strainPerSecond
+    }
+
+    var isTooMuch: Bool { level > capacity }
+
+    /// - Parameter now: milliseconds of any steady clock.
+    mutating func drain(now: UInt64) {
+        guard let last = drainedAt else {
+            drainedAt = now
+            return
+        }
+        let units = Int(min(now &- last, 1 << 32)) * perSecond / 1000
+        guard units > 0 else { return }
+        level = max(0, level - units)
+        drainedAt = now
+    }
+
+    mutating func add(_ units: Int = 1) { level += units }
+
+    mutating func noteWindowUpdate() {
+        if earnedUpdates > 0 { earnedUpdates -= 1 } else { add() }
+    }
+
+    mutating func noteDataSent() {
+        earnedUpdates = min(Self.earnedMax, earnedUpdates + Self.updatesPerDataFrame)
+    }
+}

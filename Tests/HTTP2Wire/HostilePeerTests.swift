@@ -1,0 +1,246 @@
+// What a peer may send that no session of ours would: malformed, oversized, endless, too often.
+
+import HTTP2Wire
+import HTTPWire
+import Support
+import Testing
+
+private let start = HTTP2Frame.preface + HTTP2Frame.settings()
+private let target = [(":method", "GET"), (":scheme", "http"), (":path", "/")]
+
+/// A server that has greeted its client.
+private func server(_ limits: SessionLimits = SessionLimits()) -> Recorder {
+    let recorder = Recorder(ServerSession(limits))
+    recorder.receive(start)
+    _ = recorder.produce()
+    return recorder
+}
+
+/// The code of the GOAWAY in some frames.
+private func goAway(_ octets: Octets) -> UInt8? {
+    HTTP2Frame.split(octets).last { $0.kind == HTTP2Frame.Kind.goAway.rawValue }?.payload.bytes[7]
+}
+
+/// The streams that some frames reset, with the code.
+private func resets(_ octets: Octets) -> [UInt32: UInt8] {
+    let frames = HTTP2Frame.split(octets).filter { $0.kind == HTTP2Frame.Kind.reset.rawValue }
+    return Dictionary(frames.map { ($0.stream, $0.payload.bytes[3]) }) { first, _ in first }
+}
+
+@Suite struct `A hostile peer` {
+    @Test(arguments: [
+        // An absolute form in :path, which as text would name another authority.
+        [
+            (":method", "GET"), (":scheme", "ftp"), (":path", "http://evil.example/"),
+            (":authority", "localhost"),
+        ],
+        [(":method", "GET"), (":scheme", "ftp"), (":path", "x"), (":authority", "localhost")],
+    ])
+    func `cannot name a server in its path`(_ fields: [(String, String)]) {
+        let recorder = server()
+        recorder.receive(HTTP2Frame.headers(1, fields))
+        #expect(recorder[1].flaw == .invalidTarget)
+    }
+
+    @Test func `cannot name one server to us and another to the upstream`() {
+        let recorder = server()
+        recorder.receive(
+            HTTP2Frame.headers(1, target + [(":authority", "localhost"), ("host", "evil.example")]))
+        #expect(recorder[1].flaw == .authorityMismatch)
+        recorder.receive(
+            HTTP2Frame.headers(3, target + [(":authority", "localhost"), ("host", "LOCALHOST")]))
+        #expect(recorder[3].flaw == nil)
+        recorder.receive(HTTP2Frame.headers(5, target + [("host", "a"), ("host", "a")]))
+        #expect(recorder.order == [1, 3])
+        recorder.receive(HTTP2Frame.headers(7, target + [("host", "localhost:1")]))
+        #expect(recorder[7].head == "GET / HTTP/1.1\r\nhost: localhost:1\r\n\r\n")
+    }
+
+    @Test(arguments: [
+        [("connection", "close")], [("transfer-encoding", "chunked")], [("upgrade", "h2c")],
+        [("keep-alive", "1")], [("proxy-connection", "close")], [("te", "gzip")],
+        [("X-Upper", "1")], [("x y", "1")], [("x", "a\r\nhost: evil")], [("x", "a\0b")],
+        [("content-length", "5")], [(":method", "POST")], [(":unknown", "1")], [("", "1")],
+        [("content-length", "0"), ("content-length", "0")], [("content-length", "+0")],
+    ])
+    func `has malformed requests reset`(_ fields: [(String, String)]) {
+        let recorder = server()
+        recorder.receive(
+            HTTP2Frame.headers(1, target + [(":authority", "localhost")] + fields))
+        let output = recorder.produce()
+        #expect(resets(output)[1] != nil || goAway(output) != nil)
+        #expect(recorder.order.isEmpty)
+        #expect(recorder.session.streamCount == 0)
+    }
+
+    @Test func `has its cookie crumbs joined`() {
+        let recorder = server()
+        recorder.receive(
+            HTTP2Frame.headers(
+                1,
+                target + [
+                    (":authority", "localhost"), ("cookie", "a=1"), ("x", "y"), ("cookie", "b=2"),
+                ]))
+        #expect(
+            recorder[1].head
+                == "GET / HTTP/1.1\r\nx: y\r\nhost: localhost\r\ncookie: a=1; b=2\r\n\r\n")
+    }
+
+    @Test func `may leave out the length of an upload without a body`() {
+        let recorder = server()
+        recorder.receive(
+            HTTP2Frame.headers(
+                1,
+                [
+                    (":method", "POST"), (":scheme", "http"), (":path", "/"),
+                    (":authority", "localhost"),
+                ]))
+        #expect(recorder[1].head.hasSuffix("content-length: 0\r\n\r\n"))
+    }
+
+    @Test func `has a head refused that is too large, in bytes or fields, and held no more of it`()
+    {
+        let recorder = server()
+        // One field of 4,000 bytes in the table, named a thousand times by one byte each.
+        let bomb = HTTP2Frame.block(target + [(":authority", "localhost")]).bytes
+        let entry = [0x40, 1, 0x61, 127] + [UInt8(0x80 | (3873 % 128)), UInt8(3873 / 128)]
+        let block =
+            bomb + entry + Array(repeating: 0x62, count: 4000)
+            + Array(repeating: 0xBE, count: 1000)
+        recorder.receive(
+            HTTP2Frame.frame(
+                .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: 1,
+                Octets(block)))
+        #expect(recorder[1].flaw == .headTooLarge(limit: 65_536))
+        #expect(recorder[1].head.count < 70_000)
+        let many = (0..<129).map { ("x-\($0)", "") }
+        recorder.receive(
+            HTTP2Frame.headers(3, target + [(":authority", "localhost")] + many))
+        #expect(recorder[3].flaw == .tooManyFields(limit: 128))
+    }
+
+    @Test func `cannot keep a head going for ever`() {
+        let recorder = server()
+        let field = HTTP2Frame.block([("x", String(repeating: "y", count: 100))])
+        recorder.receive(
+            HTTP2Frame.frame(
+                .headers, stream: 1,
+                HTTP2Frame.block(target + [(":authority", "localhost")])))
+        for _ in 0..<1000 where !recorder.session.isOver {
+            recorder.receive(HTTP2Frame.frame(.continuation, stream: 1, field))
+            _ = recorder.produce()
+        }
+        #expect(recorder.session.isOver)
+        #expect(recorder.order.isEmpty)
+    }
+
+    /// Each makes the frames of one round and costs the peer next to nothing.
+    private static let floods: [(name: String, round: @Sendable (UInt32) -> Octets)] = [
+        ("resets", { HTTP2Frame.get($0) + HTTP2Frame.reset($0) }),
+        ("resets that we make", { HTTP2Frame.get($0) + HTTP2Frame.windowUpdate($0, 0) }),
+        ("malformed requests", { HTTP2Frame.headers($0, [("connection", "close")]) }),
+        ("pings", { _ in HTTP2Frame.ping() }),
+        ("settings", { _ in HTTP2Frame.settings([(4, 65_535)]) }),
+        ("priorities", { HTTP2Frame.frame(.priority, stream: $0, "\0\0\0\0\u{10}") }),
+        ("window updates", { _ in HTTP2Frame.windowUpdate(0, 1) }),
+    ]
+
+    @Test(arguments: 0..<7)
+    func `that floods is sent away, whatever it floods with`(_ index: Int) {
+        let flood = Self.floods[index]
+        let recorder = server()
+        var output = Octets("")
+        var rounds = 0
+        while !recorder.session.isOver && rounds < 10_000 {
+            recorder.receive(flood.round(UInt32(rounds * 2 + 1)))
+            output += recorder.produce()
+            rounds += 1
+        }
+        #expect(recorder.session.isOver, "\(flood.name)")
+        #expect(rounds < 2000, "\(flood.name)")
+        #expect(goAway(output) != nil, "\(flood.name)")
+    }
+
+    @Test func `that sends empty frames is sent away`() {
+        let recorder = server()
+        recorder.receive(
+            HTTP2Frame.headers(
+                1,
+                [
+                    (":method", "POST"), (":scheme", "http"), (":path", "/"),
+                    (":authority", "localhost"),
+                ], endsStream: false))
+        var rounds = 0
+        while !recorder.session.isOver && rounds < 10_000 {
+            recorder.receive(HTTP2Frame.data(1, ""))
+            _ = recorder.produce()
+            rounds += 1
+        }
+        #expect(rounds < 2000)
+    }
+
+    @Test func `that takes its time may do all of it`() {
+        let recorder = server()
+        for round in 0..<5000 {
+            recorder.now += 20
+            recorder.receive(
+                HTTP2Frame.get(UInt32(round * 2 + 1)) + HTTP2Frame.reset(UInt32(round * 2 + 1))
+                    + HTTP2Frame.ping())
+            _ = recorder.produce()
+        }
+        #expect(!recorder.session.isOver)
+        #expect(recorder.session.streamCount == 0)
+    }
+
+    @Test func `that goes on with what it has ended is sent away`() {
+        let data = HTTP2Frame.data(1, "x")
+        for more in [data, HTTP2Frame.get(1)] {
+            let recorder = server()
+            recorder.receive(HTTP2Frame.get(1) + HTTP2Frame.reset(1))
+            _ = recorder.produce()
+            recorder.receive(more)
+            #expect(goAway(recorder.produce()) == 5)
+        }
+        let recorder = server()
+        recorder.receive(HTTP2Frame.get(5))
+        recorder.receive(HTTP2Frame.get(3))
+        #expect(goAway(recorder.produce()) == 1)
+    }
+
+    @Test func `may still send on what we have ended`() throws {
+        let recorder = server()
+        let fields = [
+            (":method", "POST"), (":scheme", "http"), (":path", "/"), (":authority", "localhost"),
+        ]
+        recorder.receive(HTTP2Frame.headers(1, fields, endsStream: false))
+        recorder.session.reset(try #require(recorder.streams[1]), .cancel)
+        _ = recorder.produce()
+        recorder.receive(HTTP2Frame.data(1, "late") + HTTP2Frame.headers(1, [("x", "y")]))
+        recorder.receive(HTTP2Frame.get(3))
+        #expect(goAway(recorder.produce()) == nil)
+        #expect(recorder.order == [1, 3])
+    }
+
+    @Test func `that opens more streams than it may has the rest refused`() {
+        var limits = SessionLimits()
+        limits.streamsMax = 4
+        let recorder = server(limits)
+        recorder.receive(HTTP2Frame.frame(.settings, flags: HTTP2Frame.acknowledgement))
+        for index in 0..<10 {
+            recorder.receive(HTTP2Frame.get(UInt32(index * 2 + 1)))
+        }
+        #expect(recorder.order.count == 4)
+        #expect(recorder.session.streamCount == 4)
+    }
+
+    @Test func `that speaks no HTTP 2 is noticed`() {
+        let recorder = Recorder(ServerSession())
+        recorder.receive("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        #expect(recorder.session.isOver)
+        let client = Recorder(ClientSession())
+        _ = client.produce()
+        client.receive("HTTP/1.1 400 Bad Request\r\n\r\n")
+        _ = client.produce()
+        #expect(client.session.isOver)
+    }
+}
