@@ -395,7 +395,8 @@ package actor CredentialKeeper {
             guard let deadline = waiter.loginDeadline, deadline <= now else { continue }
             waiters[number] = nil
             let refusal = Refusal.loginRequired(
-                url: pendingLogin?.url, command: surroundings.loginCommand(id),
+                url: pendingLogin?.url, userCode: pendingLogin?.userCode,
+                command: surroundings.loginCommand(id),
                 retryAfterSeconds: LoginDemand.retryAfterSeconds)
             waiter.answer.resume(returning: .failure(refusal))
         }

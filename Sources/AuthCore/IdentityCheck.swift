@@ -28,27 +28,36 @@ struct IdentityCheck: Sendable {
 
     // MARK: Logins
 
+    /// What a login asked for, which its ID token must answer.
+    struct Question: Sendable {
+        /// Whom it was sent to.
+        var issuer: String?
+        /// Nil in flows that have no request which could carry one.
+        var nonce: String?
+        var code: SecretBytes?
+        var wishes = AuthorizationSettings()
+    }
+
     /// The ID token of a login, believed; nil where the answer has none.
     ///
     /// Keys that cannot be had fail the login: nothing is lost yet, and one may try again. Where the
     /// provider names no keys at all, TLS to the token endpoint stands in for the signature (OpenID
     /// Connect Core section 3.1.3.7, 6).
     func admit(
-        _ response: TokenResponse, code: SecretBytes, for request: AuthorizationRequest,
-        asked: AuthorizationSettings
+        _ response: TokenResponse, asked: Question
     ) async throws(LoginFailure) -> IDToken? {
         guard let bytes = response.idToken else { return nil }
         let token: IDToken
         do throws(IDTokenError) { token = try IDToken(bytes) } catch { throw .idToken(error) }
         var policy = policy(
-            issuer: expected(request.issuer, by: token), keys: try await keysForLogin(of: token))
+            issuer: expected(asked.issuer, by: token), keys: try await keysForLogin(of: token))
         policy.issuedAtWindowSeconds = settings.identity.issuedAtWindowSeconds
-        policy.nonce = request.nonce
+        policy.nonce = asked.nonce
         policy.accessToken = response.accessToken
-        policy.code = code
-        policy.maxAgeSeconds = asked.maxAgeSeconds
-        policy.contextClasses = asked.contextClasses
-        policy.vectorsOfTrust = asked.vectorsOfTrust
+        policy.code = asked.code
+        policy.maxAgeSeconds = asked.wishes.maxAgeSeconds
+        policy.contextClasses = asked.wishes.contextClasses
+        policy.vectorsOfTrust = asked.wishes.vectorsOfTrust
         do throws(IDTokenError) {
             try token.validate(policy, now: surroundings.time.wallTime())
         } catch {

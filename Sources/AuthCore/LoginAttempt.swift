@@ -21,7 +21,7 @@ package enum LoginEvent: Sendable {
 }
 
 /// Waits from its start until it succeeds, fails, times out or is cancelled.
-actor LoginAttempt {
+actor LoginAttempt: LoginUnderWay {
     typealias Outcome = Result<Login, LoginFailure>
 
     /// What a person opens; http or https, checked.
@@ -34,6 +34,7 @@ actor LoginAttempt {
     /// The address at the start, and how long it is good for.
     nonisolated let url: String
     nonisolated let urlUntil: BootTime?
+    nonisolated var device: DevicePrompt? { nil }
 
     private let id: CredentialID
     private let settings: OAuthSettings
@@ -75,7 +76,13 @@ actor LoginAttempt {
             let methods = endpoints.metadata?.codeChallengeMethods ?? []
             guard methods.contains(PKCE.method) else { throw .noPKCE }
         }
-        let loose = try await extras(settings, surroundings)
+        var extras = terms.extras(try await extras(settings, surroundings))
+        if settings.quirks.contains(.consentWithoutRefreshToken),
+            !extras.contains(where: { $0.name == "prompt" }),
+            (try? await surroundings.store.load(id))?.refreshToken == nil
+        {
+            extras.append(("prompt", "consent"))
+        }
         let listener = try listen(settings, terms) { onEvent(.callbackSpokeTLS) }
         // A key for each login: what is granted is bound to it.
         let proofs = settings.requiresProof ? ProofSession(.fresh(), in: surroundings) : nil
@@ -85,7 +92,7 @@ actor LoginAttempt {
             var wish = AuthorizationRequest.Wish(
                 endpoint: authorization, clientID: settings.clientID,
                 redirectURI: redirectURI(settings, port: listener?.port), scopes: terms.scopes,
-                extras: terms.extras(loose), issuer: endpoints.issuer,
+                extras: extras, issuer: endpoints.issuer,
                 issuerIsPromised: endpoints.promisesIssuer)
             wish.resources = terms.authorization.resources
             wish.proofThumbprint = proofs?.key.thumbprint
@@ -302,60 +309,20 @@ actor LoginAttempt {
             } catch {
                 throw error.loginFailure
             }
-            let now = surroundings.time.wallTime()
-            let identity = IdentityCheck(
-                settings: settings, discovery: endpoint.discovery, surroundings: surroundings)
-            let person = try await identity.admit(
-                response, code: code, for: request, asked: terms.authorization)
-            var login = Login(
-                response, clientID: settings.clientID, issuer: request.issuer,
-                requestedScopes: request.scopes, at: now,
-                fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
-            login.resource = settings.discoveredFor
-            await login.bind(by: endpoint.proofs)
-            login.loginHint = terms.keptHint
-            let missing = login.missingScopes
-            if !missing.isEmpty {
-                if terms.authorization.isScopeStrict { throw .scopesRefused(missing) }
-                onEvent(.scopesMissing(missing))
-            }
-            login.subject = person?.subject
-            obtained = login
-            login = try await save(login)
-            await ChallengeBook.clear(id, in: surroundings)
+            let question = IdentityCheck.Question(
+                issuer: request.issuer, nonce: request.nonce, code: code,
+                wishes: terms.authorization)
+            let acceptance = LoginAcceptance(
+                id: id, settings: settings, terms: terms, question: question, endpoint: endpoint,
+                onEvent: onEvent)
+            let login = try await acceptance.take(response) { login in await self.note(login) }
             return .success(login)
         } catch {
             return .failure(error)
         }
     }
 
-    private func save(_ fresh: Login) async throws(LoginFailure) -> Login {
-        let held: HeldLogin
-        do throws(StoreError) {
-            held = try await surroundings.store.lock(id)
-        } catch {
-            throw .store(error)
-        }
-        defer { held.release() }
-        var login = fresh
-        if let known = try? await held.load() {
-            if !terms.switchesUser, let other = known.otherPerson(in: login) {
-                throw .otherPerson(known: other.known, received: other.received)
-            }
-            // Some providers give a refresh token only with the first consent. One that is bound to
-            // a key is no use with another.
-            if login.refreshToken == nil, login.dpopKey == nil, known.rejection == nil,
-                known.isSamePerson(as: login)
-            {
-                login.refreshToken = known.refreshToken
-            }
-        }
-        do throws(StoreError) {
-            return try await held.save(login)
-        } catch {
-            throw .store(error)
-        }
-    }
+    private func note(_ login: Login) { obtained = login }
 
     // MARK: The end
 

@@ -39,10 +39,13 @@ final class PendingLogin: Sendable {
 
     /// Tells two logins of one credential apart.
     let number: UInt64
+    /// What is typed at `url`, where anything is.
+    let userCode: String?
     private let state: Mutex<State>
 
-    init(number: UInt64, url: String) {
+    init(number: UInt64, url: String, userCode: String? = nil) {
         self.number = number
+        self.userCode = userCode
         state = Mutex(State(url: url))
     }
 

@@ -36,6 +36,10 @@ package struct LoginOptions: Sendable {
     package var isScopeStrict = false
     /// Whether another person than before may log in.
     package var switchesUser = false
+    /// Whether the person is at another device, whatever the configuration says.
+    package var usesDevice = false
+    /// In place of the time for which a device's code is good.
+    package var deviceTimeoutMilliseconds: UInt64?
 
     package init(_ channel: Channel) {
         self.channel = channel
@@ -47,7 +51,7 @@ extension LoginOptions {
     fileprivate var isParticular: Bool {
         scopes != nil || !additionalScopes.isEmpty || loginHint != nil || !locales.isEmpty
             || !prompts.isEmpty || !contextClasses.isEmpty || maxAgeSeconds != nil || isScopeStrict
-            || switchesUser
+            || switchesUser || usesDevice
     }
 }
 
@@ -55,7 +59,7 @@ extension LoginOptions {
 package actor LoginDesk: LoginDemanding {
     private struct Counter {
         var pending: PendingLogin?
-        var attempt: LoginAttempt?
+        var attempt: (any LoginUnderWay)?
         /// Until when a pending one waits.
         var endsAt: WallTime?
         var isAttended = false
@@ -88,7 +92,10 @@ package actor LoginDesk: LoginDemanding {
     ) {
         var settings: [CredentialID: OAuthSettings] = [:]
         for credential in credentials {
-            if case .oauth(let oauth) = credential.kind { settings[credential.id] = oauth }
+            guard case .oauth(let oauth) = credential.kind, oauth.grant.needsPerson else {
+                continue
+            }
+            settings[credential.id] = oauth
         }
         self.settings = settings
         self.person = person
@@ -107,7 +114,8 @@ package actor LoginDesk: LoginDemanding {
             guard !counter.isAttended, let attempt = counter.attempt else {
                 return .pending(pending)
             }
-            return .refused(required(id, url: await renewed(id, attempt, pending)))
+            let url = await renewed(id, attempt, pending)
+            return .refused(required(id, url: url, pending.userCode))
         }
         let now = surroundings.time.bootTime()
         if let closed = counter.closed, now < closed.until { return .refused(closed.answer) }
@@ -136,36 +144,64 @@ package actor LoginDesk: LoginDemanding {
             browser == nil
             ? Self.unattendedMilliseconds
             : max(Self.attendedMilliseconds, settings.loginWaitMilliseconds)
-        let attempt: LoginAttempt
+        let attempt: any LoginUnderWay
         do throws(LoginFailure) {
             let settings = try await discovery.clientForLogin(settings, of: id)
-            attempt = try await LoginAttempt.start(
-                id, settings,
-                LoginAttempt.Terms(
-                    settings, after: await known(id), timeoutMilliseconds: timeout),
-                discovery: discovery, in: surroundings, onEvent: logEvents(of: id))
+            var terms = LoginAttempt.Terms(
+                settings, after: await known(id), timeoutMilliseconds: timeout)
+            // The code itself says how long it is good for.
+            if terms.usesDevice { terms.timeoutMilliseconds = .max }
+            attempt = try await attemptLogin(id, settings, terms, onEvent: logEvents(of: id))
         } catch {
             return cannotStart(id, error)
         }
         if let words = browser, !launch(words, attempt.url, id) { browser = nil }
         loginCount += 1
-        let pending = PendingLogin(number: loginCount, url: attempt.url)
+        let pending = PendingLogin(
+            number: loginCount, url: attempt.url, userCode: attempt.device?.userCode)
         counters[id, default: Counter()].pending = pending
         counters[id]?.attempt = attempt
         counters[id]?.isAttended = browser != nil
-        surroundings.log.warning(
-            "login required", ("credential", .text(id.name)), ("url", .text(attempt.url)),
-            ("command", .text(surroundings.loginCommand(id))))
-        let endsAt = surroundings.time.wallTime().advanced(by: Int64(timeout / 1000))
+        sayRequired(id, attempt)
+        let seconds = attempt.device.map { Int64($0.expiresInSeconds) } ?? Int64(timeout / 1000)
+        let endsAt = surroundings.time.wallTime().advanced(by: seconds)
         counters[id]?.endsAt = endsAt
         await announce(id, attempt.url, until: endsAt)
         Task { await self.follow(id, attempt, pending) }
-        return browser == nil ? .refused(required(id, url: attempt.url)) : .pending(pending)
+        return browser == nil
+            ? .refused(required(id, url: attempt.url, pending.userCode)) : .pending(pending)
+    }
+
+    /// By the flow that the settings or whoever started it want.
+    private func attemptLogin(
+        _ id: CredentialID, _ settings: OAuthSettings, _ terms: LoginAttempt.Terms,
+        onEvent: @escaping @Sendable (LoginEvent) -> Void
+    ) async throws(LoginFailure) -> any LoginUnderWay {
+        terms.usesDevice
+            ? try await DeviceAttempt.start(
+                id, settings, terms, discovery: discovery, in: surroundings, onEvent: onEvent)
+            : try await LoginAttempt.start(
+                id, settings, terms, discovery: discovery, in: surroundings, onEvent: onEvent)
+    }
+
+    private func sayRequired(_ id: CredentialID, _ attempt: any LoginUnderWay) {
+        let command = surroundings.loginCommand(id)
+        if let device = attempt.device {
+            surroundings.log.warning(
+                "login required: open the address on any device and enter the code",
+                ("credential", .text(id.name)), ("url", .text(device.verificationURI)),
+                ("code", .text(device.userCode)), ("complete_url", .text(attempt.url)),
+                ("command", .text(command)))
+        } else {
+            surroundings.log.warning(
+                "login required", ("credential", .text(id.name)), ("url", .text(attempt.url)),
+                ("command", .text(command)))
+        }
     }
 
     /// The address of a login that nobody has been shown, good for opening now.
     private func renewed(
-        _ id: CredentialID, _ attempt: LoginAttempt, _ pending: PendingLogin
+        _ id: CredentialID, _ attempt: any LoginUnderWay, _ pending: PendingLogin
     ) async -> String {
         let url = await attempt.freshURL()
         if url != pending.url, counters[id]?.pending === pending, let end = counters[id]?.endsAt {
@@ -219,7 +255,7 @@ package actor LoginDesk: LoginDemanding {
     }
 
     private func follow(
-        _ id: CredentialID, _ attempt: LoginAttempt, _ pending: PendingLogin
+        _ id: CredentialID, _ attempt: any LoginUnderWay, _ pending: PendingLogin
     ) async {
         let outcome: LoginOutcome
         do throws(LoginFailure) {
@@ -238,7 +274,7 @@ package actor LoginDesk: LoginDemanding {
     }
 
     private func failed(
-        _ id: CredentialID, _ attempt: LoginAttempt, _ failure: LoginFailure
+        _ id: CredentialID, _ attempt: any LoginUnderWay, _ failure: LoginFailure
     ) async -> LoginOutcome {
         if case .store(let error) = failure, let login = await attempt.obtained {
             surroundings.log.error(
@@ -254,7 +290,7 @@ package actor LoginDesk: LoginDemanding {
             "login failed", ("credential", .text(id.name)), ("reason", .text(failure.message)))
         // Nobody took part in one that ran out unattended: the next may begin at once.
         let wasAttended = counters[id]?.isAttended ?? false
-        if case .timedOut = failure, !wasAttended { return .failed(answer) }
+        if failure.kind == .timedOut, !wasAttended { return .failed(answer) }
         coolDown(id, answer, Int(Self.coolDownMilliseconds / 1000))
         return .failed(answer)
     }
@@ -265,9 +301,11 @@ package actor LoginDesk: LoginDemanding {
         counters[id, default: Counter()].closed = (until, answer)
     }
 
-    private func required(_ id: CredentialID, url: String?) -> Refusal {
+    private func required(
+        _ id: CredentialID, url: String?, _ userCode: String? = nil
+    ) -> Refusal {
         .loginRequired(
-            url: url, command: surroundings.loginCommand(id),
+            url: url, userCode: userCode, command: surroundings.loginCommand(id),
             retryAfterSeconds: LoginDemand.retryAfterSeconds)
     }
 
@@ -285,10 +323,8 @@ package actor LoginDesk: LoginDemanding {
         let terms = LoginAttempt.Terms(settings, options, after: await known(id))
         let session: LoginSession
         do throws(LoginFailure) {
-            let attempt = try await LoginAttempt.start(
-                id, settings,
-                terms, discovery: discovery, in: surroundings, onEvent: onEvent)
-            session = LoginSession(own: attempt, lock: lock)
+            session = LoginSession(
+                own: try await attemptLogin(id, settings, terms, onEvent: onEvent), lock: lock)
         } catch {
             guard case .portInUse = error, !options.isParticular, let url = await announced(id)
             else { throw error }

@@ -26,10 +26,14 @@ package enum LoginFailure: Error, Sendable {
     case token(TokenFailure)
     case clientSecret(SecretError)
     case idToken(IDTokenError)
+    /// The account that the token names does not vouch for the server.
+    case account(AccountError)
     /// The ID token's signature cannot be checked.
     case keys(KeysError)
     case store(StoreError)
     case timedOut(seconds: Int)
+    /// Nobody used a device's code in time.
+    case deviceCodeExpired
     case cancelled
 }
 
@@ -45,13 +49,13 @@ extension LoginFailure {
         case .token(let failure) where failure.verdict == .denied: .denied
         case .token(let failure) where failure.verdict == .misconfigured: .configuration
         case .scopesRefused: .denied
-        case .timedOut: .timedOut
+        case .timedOut, .deviceCodeExpired: .timedOut
         case .notInteractive, .noAuthorizationEndpoint, .noPKCE, .request, .clientSecret:
             .configuration
         case .discovery(let error):
             if case .unreachable = error { .failed } else { .configuration }
         case .alreadyInProgress, .portInUse, .cannotListen, .browser, .callback, .token, .idToken,
-            .keys, .otherPerson, .store, .cancelled:
+            .keys, .account, .otherPerson, .store, .cancelled:
             .failed
         }
     }
@@ -79,8 +83,10 @@ extension LoginFailure {
         case .clientSecret(let error): error.message
         case .idToken(let error): "the provider's ID token is not acceptable: \(error.text)"
         case .keys(let error): error.message
+        case .account(let error): error.message
         case .store(let error): error.message
         case .timedOut(let seconds): "nobody finished the login within \(seconds) s"
+        case .deviceCodeExpired: "the code expired before a login was finished with it"
         case .cancelled: "the login was cancelled"
         }
     }

@@ -8,19 +8,22 @@ import Vocabulary
 /// Holds the lock that keeps a second `proxy login` out, until `close`.
 package struct LoginSession: Sendable {
     private enum Kind: Sendable {
-        case own(LoginAttempt)
+        case own(any LoginUnderWay)
         case shared(SharedLogin)
     }
 
     /// To be opened by a person.
     package let url: String
+    /// What is typed there, in a flow that ends on another device.
+    package let device: DevicePrompt?
     /// The address is good for one use until then; nil where it does not lapse.
     private let urlUntil: BootTime?
     private let kind: Kind
     private let lock: LoginLock
 
-    init(own attempt: LoginAttempt, lock: LoginLock) {
+    init(own attempt: any LoginUnderWay, lock: LoginLock) {
         url = attempt.url
+        device = attempt.device
         urlUntil = attempt.urlUntil
         kind = .own(attempt)
         self.lock = lock
@@ -31,6 +34,7 @@ package struct LoginSession: Sendable {
         timeoutMilliseconds: UInt64, lock: LoginLock, in surroundings: Surroundings
     ) {
         self.url = url
+        device = nil
         urlUntil = nil
         kind = .shared(
             SharedLogin(

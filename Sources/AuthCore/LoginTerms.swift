@@ -14,6 +14,8 @@ extension LoginAttempt {
         var timeoutMilliseconds: UInt64
         /// A pasted URL will do when nothing can be listened to.
         var needsListener = true
+        /// Whether the person is at another device (RFC 8628).
+        var usesDevice: Bool
         /// Whether the login may become another person's.
         var switchesUser = false
         /// Who logged in before, as the provider knows them; sent where nothing else says it.
@@ -25,6 +27,7 @@ extension LoginAttempt {
         init(_ settings: OAuthSettings, after known: Login?, timeoutMilliseconds: UInt64) {
             scopes = settings.scopes
             authorization = settings.authorization
+            usesDevice = settings.grant == .deviceCode
             self.timeoutMilliseconds = timeoutMilliseconds
             knownHint = known?.knownHint
             toldHint = known?.loginHint
@@ -37,6 +40,9 @@ extension LoginAttempt {
                 timeoutMilliseconds: options.timeoutMilliseconds)
             if case .paste = options.channel { needsListener = false }
             switchesUser = options.switchesUser
+            if options.usesDevice { usesDevice = true }
+            // The code itself says how long it is good for.
+            if usesDevice { timeoutMilliseconds = options.deviceTimeoutMilliseconds ?? .max }
             scopes = options.scopes ?? settings.scopes
             if !options.additionalScopes.isEmpty {
                 // A step up keeps what was granted so far (RFC 6749 section 6 has no other way).

@@ -104,7 +104,7 @@ actor MachineSource: CredentialSource {
     func renew(rejected: SecretBytes?, isUrgent: Bool) async throws(Lack) -> Supply {
         let endpoints: Endpoints
         do throws(DiscoveryError) {
-            endpoints = try await discovery.endpoints(for: settings.endpoints).used(by: settings)
+            endpoints = try await discovery.endpoints(of: settings)
         } catch {
             throw error.lack
         }

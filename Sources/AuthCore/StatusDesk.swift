@@ -7,7 +7,7 @@ package import Vocabulary
 
 /// Reads the facts.
 package struct StatusDesk: Sendable {
-    private let surroundings: Surroundings
+    let surroundings: Surroundings
 
     package init(in surroundings: Surroundings) {
         self.surroundings = surroundings
@@ -21,7 +21,9 @@ package struct StatusDesk: Sendable {
 
     private func own(_ settings: CredentialSettings) async -> CredentialStatus {
         switch settings.kind {
-        case .oauth(let oauth): return await login(settings.id, oauth)
+        case .oauth(let oauth):
+            return oauth.grant.needsPerson
+                ? await login(settings.id, oauth) : await machine(settings.id, oauth)
         case .fixed(let source):
             let kind: CredentialStatus.Kind = if case .file = source { .file } else { .environment }
             // It was looked at just now; what a note says of earlier is no longer true.
@@ -120,7 +122,7 @@ package struct StatusDesk: Sendable {
 }
 
 extension CredentialStatus {
-    fileprivate mutating func take(_ note: RenewalNote?) {
+    mutating func take(_ note: RenewalNote?) {
         lastRefreshAt = note?.renewedAt
         failingSince = note?.failingSince
         lastError = note?.failure

@@ -83,8 +83,10 @@ package struct CredentialUpdate: Sendable {
 
 /// Why a request gets an answer of ours instead of the upstream's.
 package enum Refusal: Error, Hashable, Sendable {
-    /// A person must log in. `command` can be pasted; the URL is there when a login is pending.
-    case loginRequired(url: String?, command: String, retryAfterSeconds: Int)
+    /// A person must log in. `command` can be pasted; the URL is there when a login is pending, and so
+    /// is the code where one is to be typed at that URL.
+    case loginRequired(
+        url: String?, userCode: String? = nil, command: String, retryAfterSeconds: Int)
     /// The person or the provider said no.
     case loginDenied(command: String)
     /// The token endpoint cannot be reached or is failing; the login is kept.

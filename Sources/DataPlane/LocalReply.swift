@@ -34,6 +34,7 @@ struct ReplyText {
     var proxyError: StaticString?
     var hint: String?
     var loginURL: String?
+    var userCode: String?
     var command: String?
     var retryAfterSeconds: Int?
 
@@ -185,12 +186,13 @@ extension LocalReply {
 
     private static func text(of refusal: Refusal) -> ReplyText {
         switch refusal {
-        case .loginRequired(let url, let command, let seconds):
+        case .loginRequired(let url, let userCode, let command, let seconds):
             var text = ReplyText(
                 503, "login_required", "Login required",
                 "the proxy has no usable login for this API", "http_request_denied",
                 hint: "run: \(command)")
             text.loginURL = url
+            text.userCode = userCode
             text.command = command
             text.retryAfterSeconds = seconds
             return text
@@ -304,6 +306,7 @@ extension ReplyText {
         add("detail", detail, into: &output)
         add("hint", hint, into: &output)
         add("login_url", loginURL, into: &output)
+        add("user_code", userCode, into: &output)
         add("command", command, into: &output)
         output.append("}\n")
     }

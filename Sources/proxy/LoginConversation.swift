@@ -16,6 +16,8 @@ struct LoginConversation: Sendable {
         case browser([String])
         case printURL
         case paste
+        /// On another device, with a code to be typed there.
+        case device
     }
 
     let way: Way
@@ -55,7 +57,7 @@ struct LoginConversation: Sendable {
         switch way {
         case .browser(let words):
             return try await browse(id, words, at: desk, console, report)
-        case .printURL, .paste:
+        case .printURL, .paste, .device:
             return try await show(id, at: desk, console, report)
         case .automatic:
             guard case .present(let words) = world.person
@@ -75,6 +77,10 @@ struct LoginConversation: Sendable {
         _ report: @escaping @Sendable (LoginEvent) -> Void
     ) async throws(LoginFailure) -> LoginSession {
         let session = try await desk.begin(id, options(.browser(words)), onEvent: report)
+        if let device = session.device {
+            show(device, session.url, id, console)
+            return session
+        }
         console.note("log in to \"\(id)\" in the browser; if none opened, visit")
         console.note("  \(session.url)")
         return session
@@ -87,6 +93,10 @@ struct LoginConversation: Sendable {
         let isPaste = if case .paste = way { true } else { false }
         let session = try await desk.begin(
             id, options(isPaste ? .paste : .printURL), onEvent: report)
+        if let device = session.device {
+            show(device, session.url, id, console)
+            return session
+        }
         console.note("to log in to \"\(id)\" open this address in a browser:")
         console.line(session.url)
         if isPaste {
@@ -98,10 +108,23 @@ struct LoginConversation: Sendable {
         return session
     }
 
+    /// Everything that RFC 8628 section 3.3 wants shown; the address alone on standard output.
+    private func show(
+        _ device: DevicePrompt, _ completeURL: String, _ id: CredentialID, _ console: Console
+    ) {
+        console.note("to log in to \"\(id)\" open this address on any device:")
+        console.line(device.verificationURI)
+        console.note("and enter the code  \(device.userCode)")
+        if completeURL != device.verificationURI {
+            console.note("or open \(completeURL), and compare the code")
+        }
+    }
+
     private func options(_ channel: LoginOptions.Channel) -> LoginOptions {
         var options = LoginOptions(channel)
         options.scopes = scopes.isEmpty ? nil : scopes
         options.additionalScopes = additionalScopes
+        if case .device = way { options.usesDevice = true }
         wishes.apply(to: &options)
         return options
     }
@@ -112,10 +135,14 @@ struct LoginConversation: Sendable {
         for session: LoginSession, in world: World
     ) async -> Result<Login, LoginFailure> {
         let isPaste = if case .paste = way { true } else { false }
-        let takesLines = isPaste || world.isConversation
+        let takesLines = session.device == nil && (isPaste || world.isConversation)
+        let what =
+            session.device != nil
+            ? "waiting for the other device"
+            : isPaste ? "waiting for the address" : "waiting for the browser"
         let wait = WaitLine(
-            isPaste ? "waiting for the address" : "waiting for the browser",
-            seconds: wishes.timeoutSeconds, on: world.console)
+            what, seconds: session.device.map { wishes.seconds(of: $0) } ?? wishes.timeoutSeconds,
+            on: world.console)
         return await withTaskGroup(of: Void.self) { group in
             group.addTask { await wait.run() }
             if takesLines {

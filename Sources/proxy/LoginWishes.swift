@@ -14,6 +14,7 @@ struct LoginWishes: Sendable {
     private var isScopeStrict = false
     private var switchesUser = false
     private(set) var timeoutSeconds: Int64 = 300
+    private var hasTimeout = false
 
     init() {}
 
@@ -25,11 +26,21 @@ struct LoginWishes: Sendable {
         maxAgeSeconds = try Self.seconds("--max-age", from: 0, &arguments)
         isScopeStrict = try arguments.flag("--strict-scope")
         switchesUser = try arguments.flag("--switch-user")
-        timeoutSeconds = try Self.seconds("--timeout", from: 1, &arguments) ?? timeoutSeconds
+        if let seconds = try Self.seconds("--timeout", from: 1, &arguments) {
+            timeoutSeconds = seconds
+            hasTimeout = true
+        }
+    }
+
+    /// How long a device's code is waited for.
+    func seconds(of device: DevicePrompt) -> Int64 {
+        let whole = Int64(clamping: device.expiresInSeconds)
+        return hasTimeout ? min(whole, timeoutSeconds) : whole
     }
 
     func apply(to options: inout LoginOptions) {
         options.timeoutMilliseconds = UInt64(timeoutSeconds) * 1000
+        if hasTimeout { options.deviceTimeoutMilliseconds = options.timeoutMilliseconds }
         options.loginHint = hint
         options.locales = locales
         options.prompts = prompts

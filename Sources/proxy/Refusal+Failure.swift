@@ -8,7 +8,7 @@ import Vocabulary
 extension CommandFailure {
     init(_ refusal: Refusal, _ id: CredentialID) {
         switch refusal {
-        case .loginRequired(_, let command, _):
+        case .loginRequired(_, _, let command, _):
             self.init(.loginNeeded, "\"\(id)\" needs a login", hint: "run \"\(command)\"")
         case .loginDenied(let command):
             self.init(

@@ -143,7 +143,7 @@ import Vocabulary
         let refusal = try await #require(throws: Refusal.self) {
             try await ground.keeper().text()
         }
-        guard case .loginRequired(nil, "proxy login github", _) = refusal else {
+        guard case .loginRequired(nil, nil, "proxy login github", _) = refusal else {
             Issue.record("\(refusal)")
             return
         }

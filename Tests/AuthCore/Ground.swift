@@ -183,7 +183,7 @@ extension Refusal {
     var retryAfterSeconds: Int? {
         switch self {
         case .tokenEndpointUnreachable(let seconds): seconds
-        case .loginRequired(_, _, let seconds): seconds
+        case .loginRequired(_, _, _, let seconds): seconds
         default: nil
         }
     }

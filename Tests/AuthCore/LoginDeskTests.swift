@@ -54,7 +54,8 @@ import Vocabulary
         var urls: Set<String> = []
         for result in results {
             guard
-                case .failure(.loginRequired(let url?, "proxy login github", let seconds)) = result
+                case .failure(.loginRequired(let url?, nil, "proxy login github", let seconds)) =
+                    result
             else {
                 Issue.record("\(result)")
                 return
@@ -152,7 +153,8 @@ import Vocabulary
             ground.clock.advance(seconds: 31)
         }
         guard
-            case .refused(.loginRequired(url: _?, command: _, retryAfterSeconds: _)) =
+            case .refused(
+                .loginRequired(url: _?, userCode: nil, command: _, retryAfterSeconds: _)) =
                 await desk.demand(github)
         else {
             Issue.record("a fourth window")
@@ -170,7 +172,7 @@ import Vocabulary
         let refusal = try await #require(throws: Refusal.self) {
             try await ground.keeper(settings, desk: desk).text()
         }
-        guard case .loginRequired(nil, _, _) = refusal else {
+        guard case .loginRequired(nil, _, _, _) = refusal else {
             Issue.record("\(refusal)")
             return
         }
@@ -183,7 +185,7 @@ import Vocabulary
         let refusal = try await #require(throws: Refusal.self) {
             try await ground.keeper(desk: desk).text()
         }
-        guard case .loginRequired(_?, _, _) = refusal else {
+        guard case .loginRequired(_?, _, _, _) = refusal else {
             Issue.record("\(refusal)")
             return
         }
@@ -218,7 +220,7 @@ import Vocabulary
         settings.callbackPort = try probe.page.redirect.origin.port
         await probe.close()
         let desk = ground.desk(settings)
-        guard case .refused(.loginRequired(let url?, _, _)) = await desk.demand(github) else {
+        guard case .refused(.loginRequired(let url?, _, _, _)) = await desk.demand(github) else {
             Issue.record("no URL")
             return
         }

@@ -73,6 +73,10 @@ final class ScriptedFetcher: Fetching {
 
     var urls: [String] { requests.withLock { $0 }.map(\.url) }
 
+    var certificates: [ClientCertificate?] {
+        requests.withLock { $0 }.map(\.clientCertificate)
+    }
+
     func fields(_ number: Int) -> [String: String] {
         let fields = requests.withLock { $0[number - 1] }.fields
         return Dictionary(fields.map { ($0.name, reveal($0.value)) }) { first, _ in first }

@@ -32,6 +32,8 @@ extension FakeAuthorizationServer {
             return try token(request, on: connection)
         case ("POST", "/par"), ("POST", "/revoke"):
             return try sessionRequest(request, on: connection)
+        case ("POST", "/device"):
+            try connection.respond(authorizeDevice(request), to: request)
         case ("GET", "/end_session"):
             try connection.respond(endSession(FormText(reading: request.query)), to: request)
         case ("POST", "/register"):
@@ -65,7 +67,7 @@ extension FakeAuthorizationServer {
             "id_token_signing_alg_values_supported":["RS256"],
             "code_challenge_methods_supported":["S256"],
             "authorization_response_iss_parameter_supported":\(policy.announcesIssuerParameter),
-            "token_endpoint_auth_methods_supported":[\(methods)]\(sessionMetadata)\(registrationMetadata)\(identityMetadata)}
+            "token_endpoint_auth_methods_supported":[\(methods)]\(sessionMetadata)\(registrationMetadata)\(identityMetadata)\(machineMetadata)}
             """
     }
 
@@ -155,7 +157,11 @@ extension FakeAuthorizationServer {
         _ request: HTTPMessage, _ form: FormText, _ fault: TokenFault? = nil
     ) -> FakeResponse {
         state.withLock { state in
-            guard isAuthenticated(request, form, state.policy) else {
+            let isKnown =
+                state.policy.machines.clientKey == nil
+                ? isAuthenticated(request, form, state.policy)
+                : Self.takes(assertionOf: form, &state, issuer: issuer(state.policy))
+            guard isKnown else {
                 return FakeResponse(
                     401,
                     fields: [
@@ -167,7 +173,10 @@ extension FakeAuthorizationServer {
             switch form["grant_type"] {
             case "authorization_code": outcome = state.grants.exchange(form, state.policy)
             case "refresh_token": outcome = state.grants.refresh(form, state.policy)
-            default: outcome = .refused(status: 400, code: "unsupported_grant_type")
+            default:
+                outcome =
+                    Self.machineGrant(form, &state)
+                    ?? .refused(status: 400, code: "unsupported_grant_type")
             }
             switch outcome {
             case .refused(let status, let code):
@@ -186,6 +195,9 @@ extension FakeAuthorizationServer {
             }
         }
     }
+
+    /// As `issuer`, where the state is held already.
+    private func issuer(_ policy: Policy) -> String { origin + policy.issuerPath }
 
     /// One method and never two (RFC 6749 section 2.3).
     func isAuthenticated(

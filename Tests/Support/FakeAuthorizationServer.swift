@@ -44,6 +44,7 @@ package final class FakeAuthorizationServer: Sendable {
         package var registers = false
         /// ID tokens, keys, userinfo.
         package var identity = IdentityPolicy()
+        package var machines = MachinePolicy()
         package var authenticationMethods = ["none", "client_secret_basic", "client_secret_post"]
 
         package init() {}
@@ -69,6 +70,7 @@ package final class FakeAuthorizationServer: Sendable {
         var authorizations: [FormText] = []
         var sessions = Sessions()
         var registrations: [HTTPMessage] = []
+        var machines = Machines()
         var front: FakeUpstream?
     }
 

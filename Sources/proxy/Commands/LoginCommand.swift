@@ -13,16 +13,19 @@ struct LoginCommand: Command {
             .init("proxy login", "in the browser, to the only credential"),
             .init("proxy login github --print-url", "show the address; open it yourself"),
             .init("proxy login --paste", "the browser is on another machine, as over SSH"),
+            .init("proxy login --device", "with a code that is typed on any other device"),
             .init("proxy login --browser \"firefox --private-window\"", "in that browser"),
             .init("proxy login --add-scope files.write", "with more than was granted so far"),
         ],
-        synopsis: "[NAME] [--paste | --browser CMD | --print-url] [--scope S]... [--add-scope S]..."
+        synopsis:
+            "[NAME] [--paste | --device | --browser CMD | --print-url] [--scope S]... [--add-scope S]..."
             + " [--strict-scope] [--hint USER] [--switch-user] [--locale L]... [--prompt P]..."
             + " [--acr A]... [--max-age D] [--timeout D]",
         flags: [
             .init("--browser CMD", "run this command, the address as its last argument; no shell"),
             .init("--print-url", "print the address on standard output and wait"),
             .init("--paste", "print the address and read the final address from standard input"),
+            .init("--device", "print an address and a code, for a browser on any other device"),
             .init("--scope S", "ask for this scope instead of the configured ones; often"),
             .init("--add-scope S", "ask for this scope besides what was granted so far; often"),
             .init("--strict-scope", "fail where less is granted than was asked for"),
@@ -44,16 +47,19 @@ struct LoginCommand: Command {
     private let settings: SettingsArguments
 
     init(_ arguments: inout ArgumentReader) throws(UsageError) {
-        try arguments.refuse("--device", hint: "use \"--paste\" where there is no browser")
+        let isDevice = try arguments.flag("--device")
         let isPaste = try arguments.flag("--paste")
         let isPrintURL = try arguments.flag("--print-url")
         let browser = try arguments.value(of: "--browser", "CMD")
         let ways = [
             ("--paste", isPaste), ("--print-url", isPrintURL), ("--browser", browser != nil),
+            ("--device", isDevice),
         ].filter { $0.1 }
         if ways.count > 1 { throw .exclusiveFlags(ways.map(\.0)) }
         var conversation = LoginConversation(
-            try Self.way(isPaste: isPaste, isPrintURL: isPrintURL, browser: browser))
+            isDevice
+                ? .device
+                : try Self.way(isPaste: isPaste, isPrintURL: isPrintURL, browser: browser))
         conversation.additionalScopes = try arguments.values(of: "--add-scope", "S")
         conversation.wishes = try LoginWishes(&arguments)
         var settings = try SettingsArguments(&arguments)
