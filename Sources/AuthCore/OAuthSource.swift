@@ -282,6 +282,18 @@ actor OAuthSource: CredentialSource {
                 "odd token response", ("credential", .text(id.name)),
                 ("oddity", .text(oddity.rawValue)))
         }
+        if settings.quirks.contains(.atproto) {
+            // What was rotated is on disk before anybody is asked for the account's records.
+            let safe = await renewed(login, by: response.withoutIDToken, at: now)
+            await keep(safe, under: held, rotated: safe.refreshToken != login.refreshToken)
+            let accounts = AccountCheck(surroundings: surroundings)
+            if let fault = await accounts.fault(of: response, continuing: login) {
+                surroundings.log.error(
+                    "a refresh brought a token that its account does not vouch for, dropped",
+                    ("credential", .text(id.name)), ("reason", .text(fault.message)))
+                return try await reject(code: "account_mismatch", under: held)
+            }
+        }
         let check = await identityCheck(login)
         var verdict = await check.judge(response, continuing: login, mayFetch: false)
         if case .undecided = verdict {

@@ -15,9 +15,9 @@ struct CredentialReader {
 
     /// Nil when something was wrong, which is then on the list.
     func credential(_ node: YAMLNode, named id: CredentialID) -> CredentialSettings? {
-        guard
+        guard let node = PresetExpansion(problems: problems).expanded(node),
             let mapping = MappingReader(
-                node, "credential \(quoted(id.name))", keys: Self.keys, later: Self.later,
+                node, "credential \(quoted(id.name))", keys: Self.keys,
                 hints: Self.hints, problems: problems),
             let kind = kind(mapping, id)
         else { return nil }
@@ -201,10 +201,5 @@ struct CredentialReader {
         "resource_metadata": "write discover: true",
         "bearer": "write token: { file: path }", "api_key": "write token: { file: path }",
         "password": "write token: { file: path }",
-    ]
-
-    /// Keys that the documentation of the whole product names.
-    private static let later = [
-        "provider": "write the provider's issuer, or its endpoints, instead"
     ]
 }

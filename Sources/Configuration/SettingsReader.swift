@@ -25,14 +25,13 @@ struct SettingsReader {
         "admin": "proxy status shows the state of every credential",
         "tls": "write it for a listener: listen: [{ address: …, tls: { certificate: …, key: … } }]",
         "metrics": "proxy status shows the state of every credential",
-        "provider": "write the provider's issuer under credential",
         "path": "write routes: [{ path: …, upstream: …, credential: … }]",
         "host": "write routes: [{ host: …, upstream: …, credential: … }]",
     ]
 
     /// What stands too far to the left.
     private static let hints = Dictionary(
-        uniqueKeysWithValues: CredentialReader.keys.map {
+        uniqueKeysWithValues: (CredentialReader.keys + [PresetExpansion.key]).map {
             ($0, "it belongs to a credential: indent it under \"credential\"")
         })
 

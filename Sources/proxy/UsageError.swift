@@ -4,6 +4,7 @@
 enum UsageError: Error, Equatable {
     case noCommand
     case unknownCommand(String, nearest: String?)
+    case unknownProvider(String, nearest: String?)
     case unknownFlag(String, nearest: String?, command: String)
     case missingValue(flag: String, String)
     case unexpectedValue(flag: String)
@@ -22,6 +23,7 @@ extension UsageError {
         switch self {
         case .noCommand: "no command given"
         case .unknownCommand(let word, _): "unknown command \"\(word)\""
+        case .unknownProvider(let name, _): "no provider named \"\(name)\" is known here"
         case .unknownFlag(let flag, _, let command): "\"proxy \(command)\" has no flag \"\(flag)\""
         case .missingValue(let flag, let placeholder): "\"\(flag)\" needs a value: \(placeholder)"
         case .unexpectedValue(let flag): "\"\(flag)\" takes no value"
@@ -44,6 +46,8 @@ extension UsageError {
         case .noCommand: "run \"proxy help\""
         case .unknownCommand(_, let nearest?): "did you mean \"proxy \(nearest)\"?"
         case .unknownCommand: "run \"proxy help\" for the list"
+        case .unknownProvider(_, let nearest?): "did you mean \"proxy init \(nearest)\"?"
+        case .unknownProvider: "run \"proxy help init\" for the list"
         case .unknownFlag(_, let nearest?, let command):
             "did you mean \"\(nearest)\"? \"proxy help \(command)\" lists them"
         case .unknownFlag(_, nil, let command): "run \"proxy help \(command)\""

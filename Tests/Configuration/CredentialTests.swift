@@ -275,7 +275,6 @@ import Vocabulary
             "client_id: a, issuer: https://a, grant: client_credentials",
             "credential \"default\" needs the key \"client_secret\""
         ),
-        ("provider: github, client_id: a", "the key \"provider\" is not supported yet"),
         (
             "client_id: a, issuer: https://a, private_key: { file: a }, client_secret: { env: A }",
             "credential \"default\" needs the key \"client_authentication\""
