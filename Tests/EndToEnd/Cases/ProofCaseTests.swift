@@ -17,6 +17,7 @@ private struct BoundSetup {
     ) throws {
         var policy = FakeAuthorizationServer.Policy()
         policy.proofs = .init(isRequired: true, nonceUses: asNonceUses)
+        policy.sessions.announcesPushing = pushes
         change(&policy)
         let server = try FakeAuthorizationServer(policy)
         let check = ProofCheck("rs", nonceUses: apiNonceUses)
