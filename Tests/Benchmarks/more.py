@@ -79,9 +79,20 @@ class Nginx(peers.Nginx):
                 "proxy_pass http://origin;",
                 "proxy_pass https://origin;\n"
                 "            proxy_ssl_verify on;\n"
-                "            proxy_ssl_name 127.0.0.1;\n"
+                "            proxy_ssl_name origin;\n"
                 f"            proxy_ssl_trusted_certificate {self.tls_origin.certificate};",
             )
+        config.write_text(text)
+        return command
+
+
+class HAProxy(peers.HAProxy):
+    """HAProxy, which would otherwise hold a response's head back until its body begins."""
+
+    def command(self, port, origin):
+        command = super().command(port, origin)
+        config = self.folder / "haproxy.cfg"
+        text = config.read_text().replace("    mode http\n", "    mode http\n    option http-no-delay\n", 1)
         config.write_text(text)
         return command
 
@@ -96,7 +107,7 @@ class TLSOrigin:
         self.certificate = folder / "certificate.pem"
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-             "-nodes", "-subj", "/CN=origin", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "7",
+             "-nodes", "-subj", "/CN=origin", "-addext", "subjectAltName=IP:127.0.0.1,DNS:origin", "-days", "7",
              "-keyout", folder / "key.pem", "-out", self.certificate],
             check=True, capture_output=True,
         )
@@ -135,7 +146,7 @@ class More:
     def peers(self, **changes):
         ours = Ours(self.options.root, self.folder, self.options.binary)
         nginx = Nginx(self.options.root, self.folder)
-        haproxy = peers.HAProxy(self.options.root, self.folder)
+        haproxy = HAProxy(self.options.root, self.folder)
         for peer in (ours, nginx):
             for name, value in changes.items():
                 setattr(peer, name, value)
@@ -164,10 +175,13 @@ class More:
 
     @staticmethod
     def wait(running, port):
+        """Until it has answered once: it listens before it has read ten thousand routes."""
         for _ in range(2000):
             with contextlib.suppress(OSError):
-                if measure.socket.create_connection(("127.0.0.1", port), timeout=1):
+                status, _ = measure.ask(port)
+                if status == 200:
                     return
+                raise Trouble(f"the first answer was {status}: {running.said()}")
             measure.time.sleep(0.005)
         raise Trouble(f"not ready: {running.said()}")
 
