@@ -49,7 +49,9 @@ struct ClientReader {
             case .privateKeyJWT: ("private_key", ["client_secret"])
             case .tls, .selfSignedTLS: ("client_certificate", ["client_secret", "private_key"])
             }
-        if let needed, !mapping.has(needed) {
+        // A client that registers is given its secret.
+        let isGiven = needed == "client_secret" && mapping.has("registration")
+        if let needed, !mapping.has(needed), !isGiven {
             mapping.missing(needed, hint: "or write client_authentication: none")
         }
         for key in unused where mapping.has(key) && !isUsedByGrant(key) {

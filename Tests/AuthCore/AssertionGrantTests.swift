@@ -125,6 +125,8 @@ private let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
         let keeper = ground.machineKeeper(base(.made(.file(path: file))))
         let first = try await keeper.credential(newerThan: .none)
         try ground.directory.write("h.c.two", to: "assertion")
+        // A keeper asks at most once a second.
+        ground.clock.advance(seconds: 2)
         _ = try await keeper.credential(newerThan: first.generation)
         #expect(ground.fetcher.forms.map { $0["assertion"] } == ["h.c.one", "h.c.two"])
     }

@@ -37,7 +37,7 @@ import Vocabulary
         #expect(try await keeper.text(newerThan: first.generation) == "AT2")
         // 30 s of 300 are the lead.
         ground.clock.advance(seconds: 272)
-        try await eventually("it renewed ahead") { ground.fetcher.count == 3 }
+        try await ground.tick("it renewed ahead") { ground.fetcher.count == 3 }
         try await eventually("it has it") { try await keeper.text() == "AT3" }
     }
 
@@ -112,7 +112,7 @@ import Vocabulary
         defer { running.cancel() }
         #expect(try await keeper.text() == "AT1")
         ground.clock.advance(seconds: 280)
-        try await eventually("it tried ahead") { ground.fetcher.count >= 2 }
+        try await ground.tick("it tried ahead") { ground.fetcher.count >= 2 }
         #expect(try await keeper.text() == "AT1")
         ground.clock.advance(seconds: 25)
         let refusal = try await #require(throws: Refusal.self) { try await keeper.text() }
@@ -127,7 +127,7 @@ import Vocabulary
         ground.clock.advance(seconds: 2)
         let running = Task { await keeper.run() }
         defer { running.cancel() }
-        try await eventually("the removal is seen") {
+        try await ground.tick("the removal is seen") {
             await keeper.credentialNow(newerThan: .none)?.generation != first.generation
         }
         #expect(try await keeper.text() == "AT2")

@@ -80,7 +80,7 @@ private let gateway = CredentialID("gateway")!
         #expect(try await keeper.text() == "AT1")
         try ground.directory.write("subject-2!", to: "subject")
         ground.clock.advance(seconds: 2)
-        try await eventually("the change is seen") { try await keeper.text() == "AT2" }
+        try await ground.tick("the change is seen") { try await keeper.text() == "AT2" }
         #expect(ground.fetcher.forms.map { $0["subject_token"] } == ["subject-1", "subject-2!"])
     }
 

@@ -41,6 +41,23 @@ extension Ground {
     }
 }
 
+extension Ground {
+    /// Asks again, each time a little later by the clock too: who had not begun to sleep when a test
+    /// moved the clock would sleep for good.
+    func tick(
+        _ what: Comment, _ isTrue: @escaping @Sendable () async throws -> Bool,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await eventually(
+            what,
+            { [clock] in
+                if try await isTrue() { return true }
+                clock.advance(milliseconds: 2)
+                return false
+            }, sourceLocation: sourceLocation)
+    }
+}
+
 /// The claims of an assertion in a form.
 func claims(_ assertion: String?) throws -> (header: JSONObject, claims: JSONObject) {
     let token = try JSONWebToken(SecretBytes(try #require(assertion)))
