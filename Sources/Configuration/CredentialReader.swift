@@ -117,7 +117,7 @@ struct CredentialReader {
         if let form = form(mapping) {
             injection.form = form
             if case .basic = form { injection.prefix = "Basic " }
-            for key in ["header", "prefix", "inject"] where mapping.has(key) {
+            for key in ["header", "prefix"] where mapping.has(key) {
                 problems.add(
                     mapping.place(of: key), "\(quoted(key)) does not go with \"inject\"",
                     hint: "one of them says how the credential is sent")
