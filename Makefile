@@ -12,6 +12,10 @@ RELEASE := $(CHECKED) -c release --static-swift-stdlib --product proxy
 BINARY_BYTES_MAX := 20000000
 FUZZ_SECONDS := 60
 
+# Rooms that wait for nothing: their tests take the processor for themselves, and the others, which
+# have deadlines, come after them.
+PURE_TESTS := ^(Architecture|Bytes|Configuration|Crypto|HTTP2Wire|HTTPWire|OAuth|Routing|TokenStore|Vocabulary)Tests\.
+
 # What the build and the tests need: how to see whether it is there, and Debian's name for it.
 PACKAGES := pkg-config=pkg-config \
     file:/usr/include/stdio.h=libc6-dev file:/usr/lib/gcc*/*/*/libstdc++.*=libstdc++-12-dev \

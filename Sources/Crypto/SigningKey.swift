@@ -67,11 +67,11 @@ package final class SigningKey: Sendable {
                 else { return nil }
                 defer { BIO_free(source) }
                 // Without a callback OpenSSL would ask on the terminal.
-                // SAFETY: `reading` lives until the call is over.
                 return PEM_read_bio_PrivateKey(
                     source, nil,
                     { target, size, _, context in
                         PassphraseReading.at(context).copy(to: target, size: size)
+                        // SAFETY: `reading` lives until the call is over.
                     }, Unmanaged.passUnretained(reading).toOpaque())
             }
         }

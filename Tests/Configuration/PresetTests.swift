@@ -119,8 +119,8 @@ import Vocabulary
                 ])
         }
         // What the preset does not know is the credential's own, and judged there.
-        #expect(told("provider: github, client_id: a, tenant: b").count == 1)
+        #expect(told("provider: keycloak, host: a.example, client_id: a, tenant: b").count == 1)
         #expect(told("provider: [github], client_id: a").count == 1)
-        #expect(told("provider: github").count == 1)
+        #expect(told("provider: oidc, issuer: https://a.example").count == 1)
     }
 }

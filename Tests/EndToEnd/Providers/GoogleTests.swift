@@ -27,6 +27,13 @@ import Testing
             "/oauth2/v3/certs": signer.keySet(),
         ]
         manner.wantedParameters = ["access_type": "offline", "include_granted_scopes": "true"]
+        manner.clientFault = { request, form in
+            let expected = Base64.encode(
+                Array("1234567890-abc.apps.googleusercontent.com:canary-google-secret".utf8),
+                .standard)
+            return request.value("Authorization") == "Basic \(expected)"
+                && form["client_secret"] == nil ? nil : "the client's secret"
+        }
         manner.rotates = false
         manner.givesRefreshToken = { $0["prompt"] == "consent" }
         manner.answer = { granted in

@@ -117,7 +117,6 @@ struct Malformed: Sendable, CustomTestStringConvertible {
         Malformed("a target without a slash", "GET a HTTP/1.1\r\nHost: HOST\r\n\r\n"),
         Malformed(
             "TLS on a plain port", "\u{16}\u{03}\u{01}\u{02}\u{00}\u{01}\u{00}\u{01}\u{FC}\r\n\r\n"),
-        Malformed("HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     ]
 
     private let upstream: FakeUpstream
