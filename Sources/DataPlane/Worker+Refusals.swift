@@ -23,11 +23,10 @@ extension Worker {
         let isBound = record.isProven
         let finding = RefusalTable.finding(
             challenges, isBound: isBound, bringsNonce: isBound && hasNewNonce(record))
-        var verdict =
-            RefusalTable.verdict(status, challenges, by: rules)
-            ?? RefusalTable.verdict(status, finding)
+        let ruled = RefusalTable.verdict(status, challenges, by: rules)
+        var verdict = ruled ?? RefusalTable.verdict(status, finding)
         // A token that was replaced meanwhile says nothing of the one there is now.
-        if status == 401, case .usable(let newest) = offer(slot), newest > sent {
+        if ruled == nil, status == 401, case .usable(let newest) = offer(slot), newest > sent {
             verdict = verdict == .final ? .rejected : verdict
         }
         let challenge = RefusalTable.decisive(challenges ?? [], isBound: isBound)
