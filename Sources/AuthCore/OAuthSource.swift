@@ -302,28 +302,26 @@ actor OAuthSource: CredentialSource {
             await keep(safe, under: held, rotated: safe.refreshToken != login.refreshToken)
             verdict = await check.judge(response, continuing: login, mayFetch: true)
         }
-        var answer = response
-        var flaw: IDTokenError?
-        switch verdict {
-        case .accepted, .absent, .undecided: break
-        case .refused(let error) where error.isOfAnotherPerson:
+        let judged = JudgedResponse(response, verdict)
+        guard !judged.isOfAnotherPerson else {
             surroundings.log.error(
                 "a refresh brought the ID token of another person or server, dropped",
                 ("credential", .text(id.name)))
             return try await reject(code: "id_token_mismatch", under: held)
-        case .refused(let error):
+        }
+        if let flaw = judged.flaw {
             surroundings.log.warning(
                 "a refresh brought an ID token that is not acceptable, the earlier one is kept",
-                ("credential", .text(id.name)), ("reason", .text(error.text)))
-            answer = response.withoutIDToken
-            flaw = error
+                ("credential", .text(id.name)), ("reason", .text(flaw.text)))
         }
-        var fresh = await renewed(login, by: answer, at: now)
-        if case .accepted(let token) = verdict { fresh.subject = token.subject }
+        var fresh = await renewed(login, by: judged.response, at: now)
+        fresh.subject = judged.subject ?? fresh.subject
         arrival = fresh.secret(settings.injected).map { ($0, boot) }
         knownSince = boot
         await keep(fresh, under: held, rotated: fresh.refreshToken != login.refreshToken)
-        try checkBrought(answer, flaw, fresh)
+        let isUsable =
+            token(of: fresh).map { $0.isUsable(at: surroundings.time.bootTime()) } ?? false
+        if let lack = judged.lack(of: settings.injected, hasUsableToken: isUsable) { throw lack }
         return supply
     }
 
@@ -342,23 +340,6 @@ actor OAuthSource: CredentialSource {
         IdentityCheck(
             settings: (try? await endpoint.discovery.client(settings, continuing: login))
                 ?? settings, discovery: endpoint.discovery, surroundings: surroundings)
-    }
-
-    /// A refresh that brought no new credential helps nobody who waits for one.
-    private func checkBrought(
-        _ answer: TokenResponse, _ flaw: IDTokenError?, _ fresh: Login
-    ) throws(Lack) {
-        guard settings.injected == .idToken, answer.idToken == nil else { return }
-        if let flaw {
-            throw .transient(
-                retryAfterSeconds: nil,
-                reason: "the refreshed ID token is not acceptable: \(flaw.text)")
-        }
-        let isUsable =
-            token(of: fresh).map { $0.isUsable(at: surroundings.time.bootTime()) } ?? false
-        guard isUsable else { throw .loginNeeded(code: "no_id_token") }
-        throw .transient(
-            retryAfterSeconds: nil, reason: "the provider's answer to a refresh holds no ID token")
     }
 
     // MARK: Failing
