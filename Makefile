@@ -12,9 +12,10 @@ RELEASE := $(CHECKED) -c release --static-swift-stdlib --product proxy
 BINARY_BYTES_MAX := 20000000
 FUZZ_SECONDS := 60
 
-# Rooms that wait for nothing: their tests take the processor for themselves, and the others, which
-# have deadlines, come after them.
-PURE_TESTS := ^(Architecture|Bytes|Configuration|Crypto|HTTP2Wire|HTTPWire|OAuth|Routing|TokenStore|Vocabulary)Tests\.
+# The tests run in three parts, since all share as many threads as there are cores: rooms that only
+# compute, rooms whose code runs on those threads, and the rest, whose tests hold a thread while they wait.
+COMPUTING := ^(Architecture|Bytes|Configuration|Crypto|HTTP2Wire|HTTPWire|OAuth|Routing|TokenStore|Vocabulary)Tests\.
+SHARING := ^(AuthCore|Demo|Fetch|LoopbackServer)Tests\.
 
 # What the build and the tests need: how to see whether it is there, and Debian's name for it.
 PACKAGES := pkg-config=pkg-config \
@@ -48,7 +49,13 @@ demo: packages
 
 test: packages lint
 	swift build $(CHECKED) --build-tests
+ifdef TEST
 	swift test $(CHECKED) --skip-build $(TEST)
+else
+	swift test $(CHECKED) --skip-build --filter '$(COMPUTING)'
+	swift test $(CHECKED) --skip-build --filter '$(SHARING)'
+	swift test $(CHECKED) --skip-build --skip '$(COMPUTING)' --skip '$(SHARING)'
+endif
 
 # The tests of endurance in their long versions.
 soak: packages

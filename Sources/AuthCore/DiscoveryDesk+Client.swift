@@ -204,7 +204,10 @@ extension OAuthSettings {
 
     fileprivate mutating func take(_ client: RegisteredClient) {
         clientID = client.clientID
-        clientAuthentication = client.method
+        // What the server says counts; where it says nothing, what the configuration knows of it.
+        if clientAuthentication == nil || client.document["token_endpoint_auth_method"] != nil {
+            clientAuthentication = client.method
+        }
         clientSecret = client.method == .none ? nil : client.secret.map { .known($0) }
         guard callbackPort == nil else { return }
         // Our order: with its port first.
