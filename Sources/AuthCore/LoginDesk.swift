@@ -244,7 +244,7 @@ package actor LoginDesk: LoginDemanding {
             switch failure.kind {
             case .configuration: .credentialMisconfigured(hint: failure.message)
             case .failed, .denied, .timedOut:
-                if case .discovery = failure {
+                if failure.isProvidersTrouble {
                     .tokenEndpointUnreachable(retryAfterSeconds: LoginDemand.retryAfterSeconds)
                 } else {
                     required(id, url: nil)

@@ -60,6 +60,17 @@ extension LoginFailure {
         }
     }
 
+    /// Whether it may go by itself, with nothing that a person could do.
+    var isProvidersTrouble: Bool {
+        switch self {
+        case .discovery: return true
+        case .token(let failure):
+            if case .transient = failure.verdict { return true }
+            return false
+        default: return false
+        }
+    }
+
     /// One sentence without a full stop.
     package var message: String {
         switch self {

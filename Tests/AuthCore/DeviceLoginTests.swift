@@ -202,6 +202,17 @@ import Vocabulary
         await desk.close()
     }
 
+    @Test func `for traffic waits for a provider in trouble instead of asking anybody`()
+        async throws
+    {
+        let ground = try Ground(ScriptedFetcher([.page(503)]))
+        let desk = ground.desk(settings)
+        guard case .refused(.tokenEndpointUnreachable) = await desk.demand(github) else {
+            Issue.record("somebody was asked")
+            return
+        }
+    }
+
     @Test func `for traffic with a person opens the page, and requests wait`() async throws {
         let ground = try ground([.tokens("AT1", refresh: "RT1")])
         let desk = ground.desk(settings, person: .present(browser: try ground.browser()))

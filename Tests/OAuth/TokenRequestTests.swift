@@ -81,7 +81,7 @@ private func sent(
     private typealias Method = OAuthSettings.ClientAuthentication
 
     @Test func `follows the configuration, then the server, then the RFC`() {
-        // C098: what the server lists is respected, and it is one method.
+        // C093: what the server lists is respected, and it is one method.
         func choose(
             _ method: Method?, _ supported: [String]?, hasSecret: Bool = true
         ) -> Method {

@@ -67,7 +67,8 @@ package final class TestAuthority: Sendable {
 
     /// A certificate for names and address literals, valid in this span of seconds around now.
     package func identity(
-        for hosts: [String], validSeconds: ClosedRange<Int> = -3600...3600
+        for hosts: [String], validSeconds: ClosedRange<Int> = -3600...3600,
+        purpose: String = "serverAuth"
     ) -> Identity {
         let number = RandomNumber.next()
         let identity = Identity(
@@ -81,7 +82,7 @@ package final class TestAuthority: Sendable {
             extensions: [
                 (NID_basic_constraints, "critical,CA:FALSE"),
                 (NID_key_usage, "critical,digitalSignature"),
-                (NID_ext_key_usage, "serverAuth"),
+                (NID_ext_key_usage, purpose),
                 (NID_subject_alt_name, names),
             ],
             validSeconds: validSeconds, into: identity.certificateFile)
