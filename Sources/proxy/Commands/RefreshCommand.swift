@@ -52,40 +52,45 @@ struct RefreshCommand: Command {
         defer { tools.stop() }
         let desk = StatusDesk(in: tools.surroundings)
         let before = await desk.status(of: chosen)
-        try await refresh(chosen, tools.surroundings, before)
-        report(before, await desk.status(of: chosen), in: world)
+        let isNew = try await refresh(chosen, tools.surroundings, before)
+        report(before, await desk.status(of: chosen), isNew: isNew, in: world)
         return SignalWatch.hasArrived ? .interrupted : .success
     }
 
+    /// Whether there is another token now.
     private func refresh(
         _ chosen: CredentialSettings, _ surroundings: AuthCore.Surroundings,
         _ before: CredentialStatus
-    ) async throws(CommandFailure) {
+    ) async throws(CommandFailure) -> Bool {
         let keeper = CredentialKeeper(
             chosen, discovery: DiscoveryDesk(in: surroundings), desk: nil, in: surroundings)
-        let refusal: Refusal?
+        let result: Result<Bool, Refusal>
         do throws(Refusal) {
             let found = try await keeper.credential(newerThan: .none)
             let now = surroundings.time.wallTime()
             let isDue = before.nextRefreshAt.map { $0 <= now } ?? false
             // What was not usable before has been renewed already.
             if before.state == .usable, isForced || isDue {
-                _ = try await keeper.credential(newerThan: found.generation)
+                let fresh = try await keeper.credential(newerThan: found.generation)
+                result = .success(fresh.token != found.token)
+            } else {
+                result = .success(before.state != .usable)
             }
-            refusal = nil
         } catch {
-            refusal = error
+            result = .failure(error)
         }
         await keeper.finish()
-        if let refusal { throw CommandFailure(refusal, chosen.id) }
+        switch result {
+        case .success(let isNew): return isNew
+        case .failure(let refusal): throw CommandFailure(refusal, chosen.id)
+        }
     }
 
     private func report(
-        _ before: CredentialStatus, _ after: CredentialStatus, in world: World
+        _ before: CredentialStatus, _ after: CredentialStatus, isNew: Bool, in world: World
     ) {
-        let isRefreshed =
-            after.lastRefreshAt != before.lastRefreshAt
-            || after.obtainedAt != before.obtainedAt || after.expiresAt != before.expiresAt
+        // A server may give the same token with more time.
+        let isRefreshed = isNew || after.expiresAt != before.expiresAt
         if isJSON {
             func time(_ value: WallTime?) -> JSONValue {
                 value.map { .number(JSONNumber($0.seconds)) } ?? .null
