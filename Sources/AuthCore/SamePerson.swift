@@ -10,10 +10,17 @@ struct PersonAtProvider: Equatable {
     let issuer: String
     let subject: String
 
+    /// By the ID token, or by what the token answer said itself, as some profiles have it.
     init?(_ login: Login) {
-        guard let token = login.idToken.flatMap({ try? IDToken($0) }) else { return nil }
-        issuer = token.issuer
-        subject = token.subject
+        if let token = login.idToken.flatMap({ try? IDToken($0) }) {
+            issuer = token.issuer
+            subject = token.subject
+        } else if let subject = login.subject, let issuer = login.issuer {
+            self.issuer = issuer
+            self.subject = subject
+        } else {
+            return nil
+        }
     }
 
     static func == (left: Self, right: Self) -> Bool {
