@@ -44,7 +44,7 @@ final class HTTP2Client {
         switch event {
         case .head(let stream, let range, let ends, let flaw):
             // What was reset by the time that it is looked at has cost its client more than us.
-            if stream.isClosed { return }
+            if stream.isClosed || connection.isClosing { return }
             begin(stream, session.text(in: range), endsStream: ends, flaw)
         case .data(let stream, let bytes, let ends):
             if let exchange = exchange(of: stream) {
@@ -150,15 +150,21 @@ final class HTTP2Client {
 
     /// Nothing more can be read: what is still to be sent goes out, then the connection ends.
     private func over() {
-        for stream in session.openStreams { exchange(of: stream)?.streamClosed() }
+        letGoOfStreams()
         guard session.wantsToSend && !connection.hasFailedWriting || !connection.isFlushed else {
             return connection.finishMultiplexed()
         }
     }
 
+    private func letGoOfStreams() {
+        // What was closed and not told yet must not keep its exchange.
+        session.deliver { handle($0) }
+        for stream in session.openStreams { exchange(of: stream)?.streamClosed() }
+    }
+
     /// The client has gone.
     func abandon() {
-        for stream in session.openStreams { exchange(of: stream)?.streamClosed() }
+        letGoOfStreams()
         connection.close()
     }
 }

@@ -157,13 +157,19 @@ final class HTTP2Exchange: ClientExchange {
     }
 
     override func finished(closes: Bool) {
-        isOver = true
+        letGo()
         session.consume(inbox.count, of: stream)
         inbox = ByteBuffer()
         session.stopRequest(stream)
     }
 
     // MARK: Ends
+
+    /// The stream and this end their hold on each other; what still comes is for nobody.
+    private func letGo() {
+        isOver = true
+        stream.owner = nil
+    }
 
     /// The client has reset the stream, or closed its connection, or both sides are done.
     func streamClosed() {
@@ -172,7 +178,7 @@ final class HTTP2Exchange: ClientExchange {
     }
 
     override func clientGone() {
-        isOver = true
+        letGo()
         inbox = ByteBuffer()
         // A tunnel that has ended on both sides closes by itself.
         if !hasEndedTunnel || !hasEnded { session.reset(stream, .cancel) }
@@ -227,7 +233,7 @@ final class HTTP2Exchange: ClientExchange {
     }
 
     override func resetClient() {
-        isOver = true
+        letGo()
         session.reset(stream, .cancel)
         client.wake()
     }

@@ -126,6 +126,8 @@ final class HTTP2Upstream {
     func lose(_ failure: Exchange.Failure) {
         retire()
         connection.close()
+        // What was closed and not told yet must not keep its user.
+        session.deliver { handle($0) }
         for stream in session.openStreams {
             let user = user(of: stream)
             stream.owner = nil

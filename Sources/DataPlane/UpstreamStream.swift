@@ -182,6 +182,7 @@ final class UpstreamStream: Timed {
     private func end() {
         isOver = true
         client = nil
+        stream?.owner = nil
         disarm()
     }
 }
