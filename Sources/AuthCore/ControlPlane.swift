@@ -51,9 +51,19 @@ package actor ControlPlane {
                 if case .challenged(let slot, _, let facts) = message,
                     credentials.indices.contains(slot.index)
                 {
-                    let id = credentials[slot.index].id
+                    let credential = credentials[slot.index]
                     // Requests that wait do not wait for a note to be written.
-                    Task { await challenges.note(facts, of: id) }
+                    Task {
+                        await challenges.note(facts, of: credential.id)
+                        // An API that refuses what its provider gave may have another one now (RFC
+                        // 9728 section 5.1).
+                        if facts.isAfterRenewal, case .oauth(let oauth) = credential.kind,
+                            case .discovered(let resource, _) = oauth.endpoints
+                        {
+                            await discovery.rereadResource(
+                                resource, metadataURL: facts.resourceMetadata)
+                        }
+                    }
                 }
                 guard case .need(let slot, let newerThan, let worker) = message,
                     keepers.indices.contains(slot.index), workers.indices.contains(worker)

@@ -55,6 +55,8 @@ package struct CredentialStatus: Sendable {
     package var lastErrorAt: WallTime?
     /// Our clock less the provider's, in seconds, by its last answer.
     package var clockDifference: Int64?
+    /// Since when the provider's metadata cannot be renewed; the last known is used.
+    package var metadataStaleSince: WallTime?
     /// Names of further members of the token response.
     package var extras: [String] = []
     /// What upstreams said against it lately, the newest first.
@@ -94,6 +96,7 @@ extension CredentialStatus {
             "last_refresh_at": time(lastRefreshAt), "failing_since": time(failingSince),
             "last_error": text(lastError), "last_error_at": time(lastErrorAt),
             "clock_difference": clockDifference.map { .number(JSONNumber($0)) } ?? .null,
+            "metadata_stale_since": time(metadataStaleSince),
             "extras": list(extras), "refusals": .array(refusals.map(\.document)),
             "step_up_flags": list(stepUp.flags),
         ]

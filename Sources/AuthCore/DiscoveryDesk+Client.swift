@@ -7,54 +7,71 @@ import OAuth
 package import TokenStore
 package import Vocabulary
 
+/// How a client comes to its name at a server.
+package enum ClientWay: Hashable, Sendable {
+    /// By the configuration.
+    case named(String)
+    /// By a document that describes it, at this URL.
+    case document(String)
+    /// It has registered.
+    case registered(String)
+    /// It registers at this endpoint.
+    case registration(endpoint: String)
+}
+
 extension DiscoveryDesk {
     /// The settings of a new login: with an issuer or endpoints, a client's name, the scopes to ask
-    /// for. Of the ways to a name the first that is open is taken (MCP authorization, "Client
-    /// Registration Approaches"): the configured one, a document's URL, a registration.
+    /// for.
     package func client(
         _ settings: OAuthSettings, of id: CredentialID
     ) async throws(DiscoveryError) -> OAuthSettings {
-        var settings = settings
-        // What a person wrote down may be anywhere.
-        let reach: OutboundRequest.Reach =
-            if case .discovered(let resource, nil) = settings.endpoints {
-                Self.reach(of: resource)
-            } else {
-                .anywhere
-            }
-        if case .discovered(let resource, let wanted) = settings.endpoints {
-            let server = try await server(of: resource, wanted: wanted, for: id, isLogin: true)
-            settings.take(server, of: resource)
-            if settings.scopes.isEmpty { settings.scopes = server.scopes }
+        var settings = try await located(settings, of: id)
+        switch try await wayToClient(settings) {
+        case .named: break
+        case .document(let url): settings.clientID = url
+        case .registered, .registration:
+            let client = try await registered(settings)
+            settings.take(client)
         }
-        guard settings.clientID.isEmpty, let registration = settings.registration else {
-            return settings
-        }
-        let metadata = try await metadata(of: settings, reach)
-        if let url = registration.documentURL, metadata?.readsClientDocuments ?? true {
-            settings.clientID = url
-            return settings
-        }
-        let endpoint = try registrationEndpoint(settings, registration, metadata, reach)
-        let subject = settings.registrationSubject
-        let (scopes, surroundings) = (settings.scopes, surroundings)
-        let client = try await registrations.client(subject) { () throws(DiscoveryError) in
-            guard
-                let method = RegistrationRequest.method(
-                    supported: metadata?.clientAuthenticationMethods)
-            else {
-                throw .registration(
-                    .unsupportedMethod(
-                        metadata?.clientAuthenticationMethods?.joined(separator: ", ") ?? ""))
-            }
-            return RegistrationRequest(
-                endpoint: endpoint, form: registration.form, clientName: registration.clientName,
-                redirectURIs: subject.redirectURIs, scopes: scopes, method: method,
-                initialAccessToken: try await registration.initialToken(in: surroundings),
-                reach: reach)
-        }
-        settings.take(client)
         return settings
+    }
+
+    /// The settings with their provider, asked anew.
+    package func located(
+        _ settings: OAuthSettings, of id: CredentialID
+    ) async throws(DiscoveryError) -> OAuthSettings {
+        guard case .discovered(let resource, let wanted) = settings.endpoints else {
+            return settings
+        }
+        var settings = settings
+        let server = try await server(of: resource, wanted: wanted, for: id, isLogin: true)
+        settings.take(server, of: resource)
+        // What a person wrote down may be anywhere.
+        settings.reach = wanted == nil ? Self.reach(of: resource) : .anywhere
+        if settings.scopes.isEmpty { settings.scopes = server.scopes }
+        return settings
+    }
+
+    /// The way to a client's name; of those that are open the first is taken (MCP authorization,
+    /// "Client Registration Approaches"): the configured name, a document, a registration. It asks the
+    /// provider for its metadata and changes nothing there.
+    package func wayToClient(
+        _ settings: OAuthSettings
+    ) async throws(DiscoveryError) -> ClientWay {
+        guard settings.clientID.isEmpty, let registration = settings.registration else {
+            return .named(settings.clientID)
+        }
+        let metadata = try await metadata(at: settings)
+        if let url = registration.documentURL, metadata?.readsClientDocuments ?? true {
+            return .document(url)
+        }
+        if let client = try await registrations.known(settings.registrationSubject),
+            await registrations.isUsable(client)
+        {
+            return .registered(client.clientID)
+        }
+        return .registration(
+            endpoint: try Self.registrationEndpoint(settings, registration, metadata))
     }
 
     /// The settings of whatever is done with a login: a refresh, a revocation, a look at userinfo.
@@ -76,6 +93,7 @@ extension DiscoveryDesk {
                 NamedServer(
                     issuer: issuer, resource: known?.resource ?? resource, scopes: []),
                 of: resource)
+            settings.reach = wanted == nil ? Self.reach(of: resource) : .anywhere
         }
         guard settings.clientID.isEmpty, settings.registration != nil else { return settings }
         if case .issuer(let issuer) = settings.endpoints, let theirs = login.issuer,
@@ -84,10 +102,12 @@ extension DiscoveryDesk {
             throw .loginOutdated(code: "issuer_changed")
         }
         settings.clientID = login.clientID
-        settings.clientAuthentication = OAuthSettings.ClientAuthentication.none
         guard let client = try await registrations.known(settings.registrationSubject),
             client.clientID.isIdentical(to: login.clientID)
-        else { return settings }
+        else {
+            settings.clientAuthentication = OAuthSettings.ClientAuthentication.none
+            return settings
+        }
         guard await registrations.isUsable(client) else {
             throw .loginOutdated(code: "client_expired")
         }
@@ -113,16 +133,40 @@ extension DiscoveryDesk {
 
     // MARK: Registering
 
-    private func metadata(
-        of settings: OAuthSettings, _ reach: OutboundRequest.Reach
-    ) async throws(DiscoveryError) -> ServerMetadata? {
-        guard case .issuer(let issuer) = settings.endpoints else { return nil }
-        return try await metadata(of: issuer, reach: reach)
+    /// The client that is known at the provider, or a new one.
+    private func registered(
+        _ settings: OAuthSettings
+    ) async throws(DiscoveryError) -> RegisteredClient {
+        let subject = settings.registrationSubject
+        let registration = settings.registration ?? RegistrationSettings()
+        let metadata = try await metadata(at: settings)
+        let surroundings = surroundings
+        return try await registrations.client(subject) { () throws(DiscoveryError) in
+            let supported = metadata?.clientAuthenticationMethods
+            guard let method = RegistrationRequest.method(supported: supported) else {
+                throw .registration(
+                    .unsupportedMethod(supported?.joined(separator: ", ") ?? ""))
+            }
+            return RegistrationRequest(
+                endpoint: try Self.registrationEndpoint(settings, registration, metadata),
+                form: registration.form, clientName: registration.clientName,
+                redirectURIs: subject.redirectURIs, scopes: settings.scopes, method: method,
+                initialAccessToken: try await registration.initialToken(in: surroundings),
+                reach: settings.reach)
+        }
     }
 
-    private func registrationEndpoint(
+    private func metadata(
+        at settings: OAuthSettings
+    ) async throws(DiscoveryError) -> ServerMetadata? {
+        guard case .issuer(let issuer) = settings.endpoints else { return nil }
+        return try await metadata(
+            of: issuer, reach: settings.reach, quirks: settings.quirks)
+    }
+
+    private static func registrationEndpoint(
         _ settings: OAuthSettings, _ registration: RegistrationSettings,
-        _ metadata: ServerMetadata?, _ reach: OutboundRequest.Reach
+        _ metadata: ServerMetadata?
     ) throws(DiscoveryError) -> String {
         if let endpoint = registration.endpoint { return endpoint }
         let server = settings.registrationSubject.server
@@ -138,11 +182,7 @@ extension DiscoveryDesk {
         } catch {
             throw .metadata(MetadataProblem(error))
         }
-        if reach == .publicOnly, let url = try? WebURL(endpoint),
-            !PublicAddress.mayBePublic(url.origin.host)
-        {
-            throw .notPublic(url: endpoint)
-        }
+        guard settings.reach.allows(endpoint) else { throw .notPublic(url: endpoint) }
         return endpoint
     }
 

@@ -143,10 +143,20 @@ extension DiscoveryDesk {
             .get, upstream,
             fields: [.init("Accept", "application/json, text/event-stream")],
             timeoutMilliseconds: 10_000, responseBytesMax: 64 << 10)
-        guard let response = try? await surroundings.fetcher.fetch(request),
+        var challenge = ResourceChallenge()
+        if let response = try? await surroundings.fetcher.fetch(request),
             response.status == 401 || response.status == 403
-        else { return ResourceChallenge() }
-        return ResourceChallenge(response)
+        {
+            challenge = ResourceChallenge(response)
+        }
+        // What it said to requests with a token, where it says nothing to those without.
+        guard let id, let origin = (try? WebURL(upstream))?.origin else { return challenge }
+        let known = await ChallengeBook.read(id, from: surroundings.store).first {
+            $0.upstream.isIdentical(to: origin.description) && $0.status == 401
+        }
+        challenge.metadataURL = challenge.metadataURL ?? known?.resourceMetadata
+        if challenge.scopes.isEmpty { challenge.scopes = ScopeText.usable(known?.scopes ?? []) }
+        return challenge
     }
 }
 

@@ -25,21 +25,25 @@ package actor DiscoveryDesk {
     package func endpoints(
         of settings: OAuthSettings
     ) async throws(DiscoveryError) -> Endpoints {
-        try await endpoints(for: settings.endpoints, quirks: settings.quirks)
-            .used(by: settings).checked(settings.discoveredFor.map(Self.reach) ?? .anywhere)
+        try await endpoints(
+            for: settings.endpoints, quirks: settings.quirks, reach: settings.reach
+        ).used(by: settings).checked(settings.reach)
     }
 
     package func endpoints(
-        for configured: OAuthSettings.Endpoints, quirks: ProviderQuirks = []
+        for configured: OAuthSettings.Endpoints, quirks: ProviderQuirks = [],
+        reach: OutboundRequest.Reach = .anywhere
     ) async throws(DiscoveryError) -> Endpoints {
         switch configured {
         case .fixed(let authorization, let token, let issuer):
             return Endpoints(authorization: authorization, token: token, issuer: issuer)
         case .discovered(let resource, let wanted):
             let server = try await server(of: resource, wanted: wanted)
-            return try await endpoints(for: .issuer(server.issuer), quirks: quirks)
+            return try await endpoints(
+                for: .issuer(server.issuer), quirks: quirks,
+                reach: wanted == nil ? Self.reach(of: resource) : .anywhere)
         case .issuer(let issuer):
-            let metadata = try await metadata(of: issuer, quirks: quirks)
+            let metadata = try await metadata(of: issuer, reach: reach, quirks: quirks)
             do throws(MetadataError) {
                 return try Endpoints(metadata)
             } catch {
@@ -114,11 +118,7 @@ extension Surroundings {
         var request = request
         request.reach = reach
         request.timeoutMilliseconds = 15_000
-        if reach == .publicOnly, let url = try? WebURL(request.url),
-            !PublicAddress.mayBePublic(url.origin.host)
-        {
-            throw .notPublic(url: request.url)
-        }
+        guard reach.allows(request.url) else { throw .notPublic(url: request.url) }
         do throws(FetchError) {
             return try await fetcher.fetch(request)
         } catch {

@@ -11,11 +11,14 @@ extension Endpoints {
     ) throws(DiscoveryError) -> String? {
         if let url = settings.endpointsByHand[endpoint.rawValue] { return url }
         guard let metadata, metadata.has(endpoint) else { return nil }
+        let url: String
         do throws(MetadataError) {
-            return try metadata.url(of: endpoint, mutualTLS: settings.clientCertificate != nil)
+            url = try metadata.url(of: endpoint, mutualTLS: settings.clientCertificate != nil)
         } catch {
             throw .metadata(MetadataProblem(error))
         }
+        guard settings.reach.allows(url) else { throw .notPublic(url: url) }
+        return url
     }
 }
 

@@ -61,12 +61,18 @@ extension Endpoints {
     /// Where the documents of a public API named the provider, its endpoints are public as well. A
     /// name that leads elsewhere fails at TLS, since no private server has its certificate.
     func checked(_ reach: OutboundRequest.Reach) throws(DiscoveryError) -> Endpoints {
-        guard reach == .publicOnly else { return self }
-        for url in [authorization, token, deviceAuthorization].compactMap({ $0 }) {
-            guard let parts = try? WebURL(url), PublicAddress.mayBePublic(parts.origin.host) else {
-                throw .notPublic(url: url)
-            }
+        for url in [authorization, token, deviceAuthorization].compactMap({ $0 })
+        where !reach.allows(url) {
+            throw .notPublic(url: url)
         }
         return self
+    }
+}
+
+extension OutboundRequest.Reach {
+    /// As far as a URL shows.
+    func allows(_ url: String) -> Bool {
+        guard self == .publicOnly else { return true }
+        return (try? WebURL(url)).map { PublicAddress.mayBePublic($0.origin.host) } ?? false
     }
 }

@@ -106,6 +106,7 @@ extension LoginFailure {
     package var hint: String? {
         switch self {
         case .store(let error): error.hint
+        case .discovery(let error): error.hint
         case .portInUse: "end the program that listens there, or configure another callback port"
         case .timedOut, .browser: "proxy login --print-url"
         case .otherPerson: "log in as the same person, or add --switch-user"

@@ -55,11 +55,16 @@ package struct StatusDesk: Sendable {
 
     private func login(_ id: CredentialID, _ settings: OAuthSettings) async -> CredentialStatus {
         var status = CredentialStatus(id: id, kind: .oauth, state: .loginRequired)
-        status.clientID = settings.clientID
-        if case .issuer(let issuer) = settings.endpoints { status.issuer = issuer }
+        status.clientID = settings.clientID.isEmpty ? nil : settings.clientID
+        switch settings.endpoints {
+        case .issuer(let issuer): status.issuer = issuer
+        case .discovered(_, let issuer): status.issuer = issuer
+        case .fixed: break
+        }
         do throws(StoreError) {
-            guard let login = try await surroundings.store.load(id) else {
-                status.detail = "never logged in"
+            let found = try await surroundings.store.load(id)
+            guard let login = found.flatMap({ $0.belongs(to: settings) ? $0 : nil }) else {
+                status.detail = found == nil ? "never logged in" : "logged in for another API"
                 status.hint = surroundings.loginCommand(id)
                 return status
             }
@@ -67,6 +72,11 @@ package struct StatusDesk: Sendable {
             describe(login, settings, note, &status)
             let refusals = await ChallengeBook.read(id, from: surroundings.store)
             status.stepUp = (surroundings.loginCommand(id), refusals.loginFlags(beyond: login))
+            if settings.clientID.isEmpty { status.clientID = login.clientID }
+            if let issuer = status.issuer {
+                let copy = await DocumentShelf.kept(.server, issuer, in: surroundings.store)
+                status.metadataStaleSince = copy?.failingSince
+            }
         } catch {
             status.detail = error.message
             status.hint = error.hint

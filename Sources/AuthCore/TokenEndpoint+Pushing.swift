@@ -46,7 +46,7 @@ extension TokenEndpoint {
         of endpoint: ServerMetadata.Endpoint
     ) async throws(ExchangeError) -> (Endpoints, String?) {
         do throws(DiscoveryError) {
-            let endpoints = try await discovery.endpoints(for: settings.endpoints)
+            let endpoints = try await discovery.endpoints(of: settings)
                 .used(by: settings)
             return (endpoints, try endpoints.url(of: endpoint, for: settings))
         } catch {

@@ -19,8 +19,14 @@ struct DiscoveryReader {
 
     /// The resource to ask, or nil where none is to be asked. An empty text stands for the upstream of
     /// the route.
-    func resource() -> String? {
+    func resource(for grant: GrantReader.Kind) -> String? {
         guard let text = mapping.name("discover") else { return nil }
+        if !grant.needsPerson, text.value != "false" {
+            problems.add(
+                text.place, "only a credential that people log in to can be discovered",
+                hint: "write the issuer")
+            return nil
+        }
         if text.value.contains("://") {
             guard let url = try? WebURL(text.value), url.isSecure, url.fragment == nil else {
                 problems.add(
@@ -41,10 +47,17 @@ struct DiscoveryReader {
 
     /// What is said of registering; the default where it must be done and nothing is said.
     func registration(
-        isDiscovered: Bool, endpoint checked: (Located<String>) -> String?
+        for grant: GrantReader.Kind, isDiscovered: Bool,
+        endpoint checked: (Located<String>) -> String?
     ) -> RegistrationSettings? {
         guard mapping.has("registration") else {
             return isDiscovered && !mapping.has("client_id") ? RegistrationSettings() : nil
+        }
+        if !grant.needsPerson {
+            problems.add(
+                mapping.place(of: "registration"),
+                "only a client that people log in to can register itself",
+                hint: "register it at the provider, and write its client_id")
         }
         if mapping.has("client_id") {
             problems.add(

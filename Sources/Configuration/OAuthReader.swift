@@ -23,10 +23,10 @@ struct OAuthReader {
         let grants = GrantReader(mapping: mapping, problems: problems, paths: paths)
         let grant = grants.kind()
         let discovery = DiscoveryReader(mapping: mapping, problems: problems, paths: paths)
-        let resource = discovery.resource()
+        let resource = discovery.resource(for: grant)
         let endpoints = endpoints(for: grant, discovering: resource)
         let registration = discovery.registration(
-            isDiscovered: resource != nil, endpoint: checkedEndpoint)
+            for: grant, isDiscovered: resource != nil, endpoint: checkedEndpoint)
         let client = mapping.name("client_id")
         if client == nil, registration == nil, grant.needsClient || mapping.has("client_id") {
             if !mapping.has("client_id") {

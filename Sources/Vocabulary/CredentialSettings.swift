@@ -114,6 +114,8 @@ package struct OAuthSettings: Sendable {
     package var registration: RegistrationSettings?
     /// The upstream whose document named the issuer, where one did.
     package var discoveredFor: String?
+    /// Where what that document named may be.
+    package var reach: OutboundRequest.Reach
     package var clientSecret: SecretSource?
     /// Signs assertions; PEM.
     package var privateKey: SecretSource?
@@ -163,6 +165,7 @@ package struct OAuthSettings: Sendable {
         self.clientID = clientID
         registration = nil
         discoveredFor = nil
+        reach = .anywhere
         clientSecret = nil
         privateKey = nil
         keyID = nil

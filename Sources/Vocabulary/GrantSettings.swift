@@ -146,7 +146,7 @@ package struct ProviderQuirks: OptionSet, Hashable, Sendable {
 extension OAuthSettings {
     /// Where secrets of one line are read from.
     package var secretSources: [SecretSource] {
-        var sources = [clientSecret].compactMap { $0 }
+        var sources = [clientSecret, registration?.initialAccessToken].compactMap { $0 }
         switch grant {
         case .jwtBearer(.made(let source)): sources.append(source)
         case .tokenExchange(let exchange):

@@ -45,10 +45,7 @@ struct Finding: Sendable {
 /// One configuration under inspection.
 struct Inspection: Sendable {
     let settings: Settings
-    private let surroundings: AuthCore.Surroundings
-
-    /// A clock that is further off than this makes tokens look fresh that are dead.
-    private static let clockSecondsMax: Int64 = 60
+    let surroundings: AuthCore.Surroundings
 
     init(_ settings: Settings, _ surroundings: AuthCore.Surroundings) {
         self.settings = settings
@@ -154,51 +151,6 @@ struct Inspection: Sendable {
         return findings
     }
 
-    private func provider(
-        _ oauth: OAuthSettings, of id: CredentialID, _ discovery: DiscoveryDesk
-    ) async -> [Finding] {
-        let subject = "provider of \"\(id)\""
-        let endpoints: Endpoints
-        do throws(DiscoveryError) {
-            endpoints = try await discovery.endpoints(for: oauth.endpoints)
-        } catch {
-            return [Finding(subject, .failed, error.message)]
-        }
-        var findings = [
-            endpoints.authorization == nil
-                ? Finding(subject, .failed, "its metadata has no authorization_endpoint")
-                : Finding(subject, .passed, "token endpoint \(endpoints.token)")
-        ]
-        switch await answer(endpoints.token) {
-        case .failure(let error):
-            findings.append(
-                Finding(subject, .failed, "no answer from the token endpoint: \(error.words)"))
-        case .success(let response): findings += clock(response, subject)
-        }
-        return findings
-    }
-
-    /// RFC 9110 section 6.6.1: the Date field of an answer is the server's clock.
-    private func clock(_ response: InboundResponse, _ subject: String) -> [Finding] {
-        guard let text = response.field("Date"),
-            let theirs = HTTPDate.read(text, now: surroundings.time.wallTime())
-        else {
-            return []
-        }
-        let difference = surroundings.time.wallTime().seconds - theirs.seconds
-        let subject = "clock"
-        guard abs(difference) > Self.clockSecondsMax else {
-            return [Finding(subject, .passed, "agrees with the provider's")]
-        }
-        let amount = durationText(seconds: abs(difference))
-        return [
-            Finding(
-                subject, .failed,
-                "\(amount) \(difference > 0 ? "ahead of" : "behind") the provider's",
-                hint: "set this machine's clock, best with a time service")
-        ]
-    }
-
     private func api(_ origin: Origin) async -> Finding {
         switch await answer("\(origin)/") {
         case .success: Finding("API \(origin)", .passed, "answers")
@@ -207,7 +159,7 @@ struct Inspection: Sendable {
         }
     }
 
-    private func answer(_ url: String) async -> Result<InboundResponse, FetchError> {
+    func answer(_ url: String) async -> Result<InboundResponse, FetchError> {
         do throws(FetchError) {
             return .success(
                 try await surroundings.fetcher.fetch(
@@ -219,7 +171,7 @@ struct Inspection: Sendable {
 }
 
 extension FetchError {
-    fileprivate var words: String {
+    var words: String {
         switch self {
         case .invalidURL: "the URL cannot be used"
         case .nameNotResolved(let host): "the name \"\(host)\" cannot be resolved"

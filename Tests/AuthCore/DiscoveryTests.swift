@@ -136,6 +136,14 @@ import Vocabulary
         #expect(ground.fetcher.count == asked + 2)
         let kept = await DocumentShelf.kept(.server, Self.issuer, in: ground.store)
         #expect(kept?.failingSince == since)
+        var login = ground.login()
+        login.issuer = Self.issuer
+        try await ground.store.save(login, github)
+        let settings = CredentialSettings(
+            id: github,
+            kind: .oauth(OAuthSettings(endpoints: .issuer(Self.issuer), clientID: "my-cli")))
+        let status = await StatusDesk(in: ground.surroundings).status(of: settings)
+        #expect(status.metadataStaleSince == since)
         // It comes back: one request, and no mark any more.
         ground.fetcher.answer { _, _ in .json(200, Self.document) }
         ground.clock.advance(seconds: 61)

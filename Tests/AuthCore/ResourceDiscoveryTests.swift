@@ -1,4 +1,5 @@
 import Bytes
+import Crossing
 import Support
 import Synchronization
 import Testing
@@ -237,6 +238,48 @@ import Vocabulary
                 continue
             }
         }
+    }
+
+    @Test func `says of another API's login that it is of no use here`() async throws {
+        let ground = try Ground(world.fetcher)
+        var login = ground.login()
+        (login.issuer, login.resource) = (McpWorld.issuer, "https://other.example/mcp")
+        try await ground.store.save(login, github)
+        let settings = CredentialSettings(id: github, kind: .oauth(world.settings))
+        let desk = StatusDesk(in: ground.surroundings)
+        #expect(await desk.status(of: settings).state == .loginRequired)
+        (login.resource, login.clientID) = (McpWorld.upstream, "reg-1")
+        try await ground.store.save(login, github)
+        let status = await desk.status(of: settings)
+        #expect(status.state == .usable)
+        #expect(status.clientID == "reg-1")
+    }
+
+    @Test func `takes what the API said to a token where it says nothing without`() async throws {
+        let ground = try Ground(world.fetcher)
+        let place = "https://mcp.example.com/about"
+        world[place] = .json(200, McpWorld.resource())
+        var facts = ChallengeFacts(
+            upstream: Origin(scheme: .https, host: "mcp.example.com", port: 443), status: 401)
+        (facts.scope, facts.resourceMetadata) = ("x y", place)
+        await ChallengeBook(in: ground.surroundings).note(facts, of: github)
+        let settings = try await resolved(in: ground)
+        #expect(world.fetcher.urls[1] == place)
+        #expect(settings.scopes == ["x", "y"])
+    }
+
+    @Test func `looks for the way to a client without taking it`() async throws {
+        let ground = try Ground(world.fetcher)
+        let desk = DiscoveryDesk(in: ground.surroundings)
+        let located = try await desk.located(world.settings, of: github)
+        #expect(
+            try await desk.wayToClient(located) == .registration(endpoint: McpWorld.registerURL))
+        #expect(world.registrations == 0)
+        _ = try await desk.client(world.settings, of: github)
+        #expect(try await desk.wayToClient(located) == .registered("reg-1"))
+        var named = located
+        named.clientID = "mine"
+        #expect(try await desk.wayToClient(named) == .named("mine"))
     }
 
     @Test func `ends a login whose server is none any more`() async throws {

@@ -120,6 +120,11 @@ extension CredentialStatus {
         if state != .failing, let failingSince {
             lines.append("failing since: \(ago(failingSince))")
         }
+        if let metadataStaleSince {
+            lines.append(
+                "provider metadata: not renewed since \(ago(metadataStaleSince)), the last known is used"
+            )
+        }
         for refusal in refusals {
             lines.append("\(refusal.sentence), \(ago(refusal.at))")
         }
