@@ -22,9 +22,12 @@ enum ProcessMemory {
 
     /// The addresses of a line such as `7f12-7f34 r-xp 00000000 fe:00 42 /usr/lib/libuv.so` (proc(5));
     /// nil for any other kind of mapping.
-    private static func executableRange(_ line: String) -> Range<UInt>? {
+    static func executableRange(_ line: String) -> Range<UInt>? {
+        // The path is padded with spaces, and may hold some.
         let parts = line.split(separator: " ", maxSplits: 5)
-        guard parts.count == 6, parts[1] == "r-xp", parts[5].hasPrefix("/") else { return nil }
+        guard parts.count == 6, parts[1] == "r-xp",
+            parts[5].drop(while: { $0 == " " }).hasPrefix("/")
+        else { return nil }
         let ends = parts[0].split(separator: "-").compactMap { UInt($0, radix: 16) }
         return ends.count == 2 && ends[0] < ends[1] ? ends[0]..<ends[1] : nil
     }
