@@ -39,8 +39,14 @@ package final class FakeInternet: Sendable {
             // SAFETY: each stream is read by one thread and written to by the other, and the two ways
             // share no state.
             nonisolated(unsafe) let (near, far) = (connection.stream, onward)
-            OwnThread.start { Self.pass(from: far, to: near) }
+            let hasEnded = Gate()
+            OwnThread.start {
+                Self.pass(from: far, to: near)
+                hasEnded.open()
+            }
             Self.pass(from: near, to: far)
+            // Neither is closed under the other thread, whose reads would be a stranger's then.
+            try hasEnded.pass()
         }
     }
 
@@ -48,7 +54,7 @@ package final class FakeInternet: Sendable {
         while let octets = try? source.readSome(within: .seconds(300)) {
             guard (try? target.write(octets)) != nil else { break }
         }
-        target.close()
+        try? target.halfClose()
     }
 
     /// `forward_proxy` and `ca_file` of a configuration.

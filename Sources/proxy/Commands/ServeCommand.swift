@@ -42,7 +42,13 @@ struct ServeCommand: Command {
             loginCommand: { settings.loginCommand($0, in: loaded) }, in: world)
         for address in proxy.addresses { log.listening(on: address) }
         ProcessMemory.giveBackStart()
+        // The first look at stores and providers, and the first requests, bring more of it in, once.
+        let settling = Task {
+            try await Task.sleep(for: .seconds(2))
+            ProcessMemory.giveBackStart()
+        }
         for await _ in signals { break }
+        settling.cancel()
         let grace = Int64(clamping: loaded.shutdown.grace / 1000)
         log.ending(graceSeconds: grace)
         await proxy.drain(graceMilliseconds: loaded.shutdown.grace)
