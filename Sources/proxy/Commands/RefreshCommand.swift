@@ -34,13 +34,7 @@ struct RefreshCommand: Command {
     }
 
     func run(in world: World) async throws(CommandFailure) -> ExitCode {
-        // A refresh that is under way is finished and saved before the first signal ends us.
-        let signals = SignalWatch.start()
-        let watch = Task {
-            for await _ in signals {
-                world.console.note("finishing the refresh; a second signal ends it at once")
-            }
-        }
+        let watch = SignalWatch.startFinishingRefresh(in: world)
         defer { watch.cancel() }
         let loaded = try world.settings(for: settings)
         let chosen = try loaded.credential(named: name, for: "refresh") { $0.isRefreshable }
@@ -52,37 +46,25 @@ struct RefreshCommand: Command {
         defer { tools.stop() }
         let desk = StatusDesk(in: tools.surroundings)
         let before = await desk.status(of: chosen)
-        let isNew = try await refresh(chosen, tools.surroundings, before)
+        let isNew = try await refresh(chosen, of: loaded, by: tools, before)
         report(before, await desk.status(of: chosen), isNew: isNew, in: world)
         return SignalWatch.hasArrived ? .interrupted : .success
     }
 
     /// Whether there is another token now.
     private func refresh(
-        _ chosen: CredentialSettings, _ surroundings: AuthCore.Surroundings,
+        _ chosen: CredentialSettings, of settings: Settings, by tools: CredentialTools,
         _ before: CredentialStatus
     ) async throws(CommandFailure) -> Bool {
-        let keeper = CredentialKeeper(
-            chosen, discovery: DiscoveryDesk(in: surroundings), desk: nil, in: surroundings)
-        let result: Result<Bool, Refusal>
-        do throws(Refusal) {
+        try await tools.ask(chosen, of: settings) { keeper throws(Refusal) in
             let found = try await keeper.credential(newerThan: .none)
-            let now = surroundings.time.wallTime()
+            let now = tools.surroundings.time.wallTime()
             let isDue = before.nextRefreshAt.map { $0 <= now } ?? false
             // What was not usable before has been renewed already.
-            if before.state == .usable, isForced || isDue {
-                let fresh = try await keeper.credential(newerThan: found.generation)
-                result = .success(fresh.token != found.token)
-            } else {
-                result = .success(before.state != .usable)
-            }
-        } catch {
-            result = .failure(error)
-        }
-        await keeper.finish()
-        switch result {
-        case .success(let isNew): return isNew
-        case .failure(let refusal): throw CommandFailure(refusal, chosen.id)
+            guard before.state == .usable else { return true }
+            guard isForced || isDue else { return false }
+            let fresh = try await keeper.credential(newerThan: found.generation)
+            return fresh.token != found.token
         }
     }
 

@@ -32,13 +32,7 @@ struct TokenCommand: Command {
     }
 
     func run(in world: World) async throws(CommandFailure) -> ExitCode {
-        // A refresh that is under way is finished and saved before the first signal ends us.
-        let signals = SignalWatch.start()
-        let watch = Task {
-            for await _ in signals {
-                world.console.note("finishing the refresh; a second signal ends it at once")
-            }
-        }
+        let watch = SignalWatch.startFinishingRefresh(in: world)
         defer { watch.cancel() }
         let loaded = try world.settings(for: settings)
         let chosen = try loaded.credential(named: name, for: "token") { $0.isExportable }
@@ -49,7 +43,9 @@ struct TokenCommand: Command {
         }
         let tools = try CredentialTools(loaded, for: settings, in: world)
         defer { tools.stop() }
-        let credential = try await credential(chosen, of: loaded, tools.surroundings)
+        let credential = try await tools.ask(chosen, of: loaded) { keeper throws(Refusal) in
+            try await keeper.credential(newerThan: .none)
+        }
         guard !SignalWatch.hasArrived else { return .interrupted }
         let output = world.console.output
         if isHeader {
@@ -60,29 +56,6 @@ struct TokenCommand: Command {
         }
         output.write("\n")
         return .success
-    }
-
-    private func credential(
-        _ chosen: CredentialSettings, of settings: Settings,
-        _ surroundings: AuthCore.Surroundings
-    ) async throws(CommandFailure) -> Credential {
-        // All of them: it may be made from another one.
-        let keepers = KeeperRoster.keepers(
-            of: settings.credentials, discovery: DiscoveryDesk(in: surroundings), in: surroundings)
-        guard let keeper = keepers.first(where: { $0.id == chosen.id }) else {
-            preconditionFailure("the chosen credential is one of the settings'")
-        }
-        let result: Result<Credential, Refusal>
-        do throws(Refusal) {
-            result = .success(try await keeper.credential(newerThan: .none))
-        } catch {
-            result = .failure(error)
-        }
-        for keeper in keepers { await keeper.finish() }
-        switch result {
-        case .success(let credential): return credential
-        case .failure(let refusal): throw CommandFailure(refusal, chosen.id)
-        }
     }
 }
 

@@ -34,13 +34,7 @@ struct WhoamiCommand: Command {
     }
 
     func run(in world: World) async throws(CommandFailure) -> ExitCode {
-        // A refresh that is under way is finished and saved before the first signal ends us.
-        let signals = SignalWatch.start()
-        let watch = Task {
-            for await _ in signals {
-                world.console.note("finishing the refresh; a second signal ends it at once")
-            }
-        }
+        let watch = SignalWatch.startFinishingRefresh(in: world)
         defer { watch.cancel() }
         let loaded = try world.settings(for: settings)
         let chosen = try loaded.credential(named: name, for: "whoami") { $0.isLogin }
@@ -51,7 +45,7 @@ struct WhoamiCommand: Command {
         }
         let tools = try CredentialTools(loaded, for: settings, in: world)
         defer { tools.stop() }
-        let identity = try await identity(chosen, of: loaded, tools.surroundings)
+        let identity = try await identity(chosen, of: loaded, by: tools)
         guard !SignalWatch.hasArrived else { return .interrupted }
         if isJSON {
             world.console.json(identity.document(chosen.id))
@@ -64,30 +58,15 @@ struct WhoamiCommand: Command {
     }
 
     private func identity(
-        _ chosen: CredentialSettings, of settings: Settings,
-        _ surroundings: AuthCore.Surroundings
+        _ chosen: CredentialSettings, of settings: Settings, by tools: CredentialTools
     ) async throws(CommandFailure) -> Identity {
-        let discovery = DiscoveryDesk(in: surroundings)
-        // All of them: it may be made from another one.
-        let keepers = KeeperRoster.keepers(
-            of: settings.credentials, discovery: discovery, in: surroundings)
-        guard let keeper = keepers.first(where: { $0.id == chosen.id }) else {
-            preconditionFailure("the chosen credential is one of the settings'")
-        }
-        let result: Result<Credential, Refusal>
-        do throws(Refusal) {
-            result = .success(try await keeper.credential(newerThan: .none))
-        } catch {
-            result = .failure(error)
-        }
-        for keeper in keepers { await keeper.finish() }
-        let credential: Credential
-        switch result {
-        case .success(let found): credential = found
-        case .failure(let refusal): throw CommandFailure(refusal, chosen.id)
+        let discovery = DiscoveryDesk(in: tools.surroundings)
+        let credential = try await tools.ask(chosen, of: settings, discovery: discovery) {
+            keeper throws(Refusal) in
+            try await keeper.credential(newerThan: .none)
         }
         do throws(WhoamiFailure) {
-            return try await IdentityDesk(discovery: discovery, in: surroundings)
+            return try await IdentityDesk(discovery: discovery, in: tools.surroundings)
                 .identity(of: chosen, credential: credential.token)
         } catch {
             throw CommandFailure(.failure, error.message, hint: error.hint)
