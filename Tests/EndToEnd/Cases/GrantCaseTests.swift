@@ -72,6 +72,31 @@ import Testing
         #expect(setup.server.tokenRequests.count == 1)
     }
 
+    @Test func `a token made from another credential's is renewed by command`() throws {
+        let server = try FakeAuthorizationServer(policy { $0.clientSecret = "canary-exchange" })
+        let client = [
+            "issuer: \(server.issuer)", "client_id: \(server.policy.clientID)",
+            "client_secret: { file: secret }", "scopes: [api]",
+        ].joined(separator: ", ")
+        let home = try ProxyHome(
+            configuration: """
+                routes: [{ upstream: "http://127.0.0.1:1", credential: narrow }]
+                credentials:
+                  wide: { grant: client_credentials, \(client) }
+                  narrow: { grant: token_exchange, exchange: { subject: { credential: wide } }, \(client) }
+                """)
+        try home.directory.write("canary-exchange", to: "settings/secret")
+        for flags in [[], ["--force"]] {
+            let result = try home.run(["refresh", "narrow"] + flags)
+            #expect(result.status == 0, "\(result)")
+        }
+        let exchanges = server.tokenRequests.filter {
+            $0.grantType == "urn:ietf:params:oauth:grant-type:token-exchange"
+        }
+        #expect(exchanges.count == 2)
+        #expect(server.tokenRequests.contains { $0.grantType == "client_credentials" })
+    }
+
     // MARK: Devices
 
     private func device(
