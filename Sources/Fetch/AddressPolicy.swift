@@ -19,6 +19,8 @@ final class AddressPolicy {
         case privateToo
         /// A public name.
         case publicOnly
+        /// Whatever a stranger's document named: only what the registries have given out.
+        case registeredOnly
     }
 
     private let reach: Reach
@@ -39,6 +41,7 @@ final class AddressPolicy {
             case .anywhere: true
             case .privateToo: Self.kind(of: address) != .special
             case .publicOnly: Self.kind(of: address) == .open
+            case .registeredOnly: Self.isRegistered(address)
             }
         if !isAdmitted { hasRefused = true }
         return isAdmitted
@@ -103,6 +106,19 @@ final class AddressPolicy {
         if high >> 54 == 0xFE80 >> 6 || high >> 56 == 0xFF { return .special }
         if high == 0xFD00_0EC2_0000_0000, low == 0x254 { return .special }
         return high >> 57 == 0xFC >> 1 ? .local : .open
+    }
+
+    private static func isRegistered(_ address: UnsafePointer<sockaddr>) -> Bool {
+        let raw = UnsafeRawPointer(address)
+        switch Int32(address.pointee.sa_family) {
+        case AF_INET:
+            let host = raw.loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr
+            return PublicAddress.isPublic(UInt32(bigEndian: host))
+        case AF_INET6:
+            let host = raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+            return PublicAddress.isPublic(withUnsafeBytes(of: host) { Array($0) })
+        default: return false
+        }
     }
 
     private static func isLiteral(_ host: String) -> Bool {

@@ -18,10 +18,6 @@ final class EasyHandle {
     /// Set right before the first byte of the request proper may be written; before that nothing
     /// but the connection's making can have failed.
     private(set) var hasBegun = false
-    /// Whether connections to private addresses are refused.
-    var isPublicOnly = false
-    /// Set where that was done.
-    fileprivate(set) var hasRefusedAddress = false
     private let message: UnsafeMutablePointer<CChar>
     private var fields: UnsafeMutablePointer<curl_slist>?
     private var knownAddresses: UnsafeMutablePointer<curl_slist>?
@@ -180,14 +176,12 @@ private func openSocket(
     guard let address, let context else { return -1 }
     // SAFETY: the handle outlives its transfer; both are the driver's.
     let handle = Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
-    if handle.isPublicOnly, !isPublic(address) {
-        handle.hasRefusedAddress = true
-        return -1
-    }
-    // The address stands at the end of the structure, whole (CURLOPT_OPENSOCKETFUNCTION(3)).
-    if let policy = handle.policy, let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) {
-        let whole = (UnsafeRawPointer(address) + offset).assumingMemoryBound(to: sockaddr.self)
-        guard policy.admits(whole) else { return -1 }
+    if let policy = handle.policy {
+        // The address stands at the end of the structure, whole (CURLOPT_OPENSOCKETFUNCTION(3)).
+        guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr),
+            policy.admits(
+                (UnsafeRawPointer(address) + offset).assumingMemoryBound(to: sockaddr.self))
+        else { return -1 }
     }
     #if canImport(Glibc)
         return socket(
@@ -199,21 +193,4 @@ private func openSocket(
         if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         return descriptor
     #endif
-}
-
-/// Whether libcurl is about to connect to a public address.
-private func isPublic(_ peer: UnsafeMutablePointer<curl_sockaddr>) -> Bool {
-    // Behind the fields of `curl_sockaddr` the address goes on for as long as its family is
-    // (CURLOPT_OPENSOCKETFUNCTION(3)): never to be copied as a `sockaddr`.
-    let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0
-    let address = UnsafeRawPointer(peer).advanced(by: offset)
-    switch peer.pointee.family {
-    case AF_INET:
-        let host = address.loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr
-        return PublicAddress.isPublic(UInt32(bigEndian: host))
-    case AF_INET6:
-        let host = address.loadUnaligned(as: sockaddr_in6.self).sin6_addr
-        return PublicAddress.isPublic(withUnsafeBytes(of: host) { Array($0) })
-    default: return false
-    }
 }

@@ -52,7 +52,9 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
             handle.set(address)
             handle.set(hop)
             // A proxy's address is its owner's choice, and where it leads is not for us to see.
-            handle.isPublicOnly = request.reach == .publicOnly && hop == nil
+            if request.reach == .publicOnly, hop == nil {
+                handle.set(AddressPolicy(.registeredOnly))
+            }
             try setFields(of: handle)
             setMethod(of: handle)
             setLimits(of: handle)
@@ -83,7 +85,7 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
         guard code == CURLE_OK else {
             let host = address?.origin.host ?? ""
             // Unless another address of the name was connected to.
-            if handle.hasRefusedAddress, code == CURLE_COULDNT_CONNECT {
+            if handle.policy?.hasRefused == true, code == CURLE_COULDNT_CONNECT {
                 return .failure(.notPublic(host: host))
             }
             return .failure(TransferFailure(handle, code, host: host, hop: hop).fetchError)
