@@ -92,14 +92,21 @@ package enum AccountDocument {
     private static func object(
         in response: InboundResponse
     ) throws(AccountDocumentError) -> JSONObject {
-        switch response.status {
-        case 200: break
-        case 408, 425, 429, 500...: throw .unavailable(status: response.status)
-        default: throw .notHere(status: response.status)
+        do throws(PublishedDocumentError) {
+            return try response.publishedDocument()
+        } catch {
+            throw AccountDocumentError(error)
         }
-        guard let value = try? JSONReader.read(response.body, strings: .plain),
-            let document = value.asObject
-        else { throw .unreadable }
-        return document
+    }
+}
+
+extension AccountDocumentError {
+    init(_ error: PublishedDocumentError) {
+        self =
+            switch error {
+            case .notHere(let status): .notHere(status: status)
+            case .unavailable(let status): .unavailable(status: status)
+            case .unreadable: .unreadable
+            }
     }
 }

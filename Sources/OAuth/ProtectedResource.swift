@@ -80,14 +80,12 @@ package struct ResourceMetadata: Sendable {
     package static func read(
         _ response: InboundResponse, at place: Place
     ) throws(ResourceMetadataError) -> ResourceMetadata {
-        switch response.status {
-        case 200: break
-        case 408, 425, 429, 500...: throw .unavailable(status: response.status)
-        default: throw .notHere(status: response.status)
+        let document: JSONObject
+        do throws(PublishedDocumentError) {
+            document = try response.publishedDocument()
+        } catch {
+            throw ResourceMetadataError(error)
         }
-        guard let value = try? JSONReader.read(response.body, strings: .plain),
-            let document = value.asObject
-        else { throw .unreadable }
         return try ResourceMetadata(document: document, for: place.resources)
     }
 
@@ -184,5 +182,16 @@ package enum ScopeText {
                         (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C
                     } && seen.insert(scope).inserted
             }.prefix(scopesMax))
+    }
+}
+
+extension ResourceMetadataError {
+    init(_ error: PublishedDocumentError) {
+        self =
+            switch error {
+            case .notHere(let status): .notHere(status: status)
+            case .unavailable(let status): .unavailable(status: status)
+            case .unreadable: .unreadable
+            }
     }
 }

@@ -82,21 +82,13 @@ package struct ServerMetadata: Sendable {
     package static func read(
         _ response: InboundResponse, issuer: String, mayBeTemplate: Bool = false
     ) throws(MetadataError) -> ServerMetadata {
-        switch response.status {
-        case 200: break
-        case 408, 425, 429, 500...: throw .unavailable(status: response.status)
-        default: throw .notHere(status: response.status)
+        let document: JSONObject
+        do throws(PublishedDocumentError) {
+            document = try response.publishedDocument()
+        } catch {
+            throw MetadataError(error)
         }
-        do {
-            let value = try JSONReader.read(response.body, strings: .plain)
-            if let document = value.asObject {
-                return try ServerMetadata(
-                    document: document, issuer: issuer, mayBeTemplate: mayBeTemplate)
-            }
-        } catch let error as MetadataError {
-            throw error
-        } catch {}
-        throw .unreadable
+        return try ServerMetadata(document: document, issuer: issuer, mayBeTemplate: mayBeTemplate)
     }
 
     /// For a document that was kept; the same comparison.
@@ -181,5 +173,16 @@ package struct ServerMetadata: Sendable {
         }
         guard url.isSecure else { throw .insecureIssuer(issuer) }
         return url
+    }
+}
+
+extension MetadataError {
+    init(_ error: PublishedDocumentError) {
+        self =
+            switch error {
+            case .notHere(let status): .notHere(status: status)
+            case .unavailable(let status): .unavailable(status: status)
+            case .unreadable: .unreadable
+            }
     }
 }
