@@ -57,26 +57,8 @@ struct AuthorizationReader {
         return settings
     }
 
-    /// RFC 8707 section 2: absolute, without a fragment.
     private func resources() -> [String] {
-        (mapping.texts("resource") ?? []).compactMap { text in
-            let scheme = text.value.prefix { $0 != ":" }.utf8
-            let isAbsolute =
-                scheme.count < text.value.utf8.count
-                && scheme.first.map { ($0 | 0x20) &- 0x61 < 26 } ?? false
-                && scheme.allSatisfy {
-                    ($0 | 0x20) &- 0x61 < 26 || $0 &- 0x30 < 10 || "+-.".utf8.contains($0)
-                }
-            guard isAbsolute, text.value.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
-                !text.value.contains("#")
-            else {
-                problems.add(
-                    text.place, "\(quoted(text.value)) is no resource",
-                    hint: "write the absolute URI of the API, without \"#\"")
-                return nil
-            }
-            return text.value
-        }
+        (mapping.texts("resource") ?? []).compactMap { ValueReader(problems).resource($0) }
     }
 
     /// A list, or one text with spaces, as the parameters themselves are written.

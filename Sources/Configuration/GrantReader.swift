@@ -205,7 +205,9 @@ struct GrantReader {
         var exchange = TokenExchangeSettings(subject: subject)
         exchange.actor = party(reader, "actor", "actor_type")
         exchange.audiences = (reader.texts("audience") ?? []).map(\.value)
-        exchange.resources = (reader.texts("resource") ?? []).compactMap(resource)
+        exchange.resources = (reader.texts("resource") ?? []).compactMap {
+            ValueReader(problems).resource($0)
+        }
         exchange.requestedType = type(reader, "requested_type")
         if let type = exchange.requestedType, TokenExchangeSettings.unusableTypes.contains(type) {
             problems.add(
@@ -247,19 +249,6 @@ struct GrantReader {
             problems.add(
                 text.place, "\(quoted(text.value)) is no type of a token",
                 hint: "write a URI, or one of " + words.joined(separator: ", "))
-            return nil
-        }
-        return text.value
-    }
-
-    /// An absolute URI without a fragment (RFC 8707 section 2).
-    private func resource(_ text: Located<String>) -> String? {
-        guard text.value.contains(":"), !text.value.contains("#"),
-            text.value.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else {
-            problems.add(
-                text.place, "\(quoted(text.value)) is no resource",
-                hint: "write the absolute URI of the API, without \"#\"")
             return nil
         }
         return text.value

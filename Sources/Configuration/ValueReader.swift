@@ -109,3 +109,25 @@ struct ValueReader {
 
 /// A duration as the configuration writes it, for flags: `10s`, `1h30m`; nil for anything else.
 package func durationMilliseconds(_ text: String) -> UInt64? { ValueReader.milliseconds(text) }
+
+extension ValueReader {
+    /// What a token is for (RFC 8707 section 2): an absolute URI without a fragment.
+    func resource(_ text: Located<String>) -> String? {
+        let scheme = text.value.prefix { $0 != ":" }.utf8
+        let isAbsolute =
+            scheme.count < text.value.utf8.count
+            && scheme.first.map { ($0 | 0x20) &- 0x61 < 26 } ?? false
+            && scheme.allSatisfy {
+                ($0 | 0x20) &- 0x61 < 26 || $0 &- 0x30 < 10 || "+-.".utf8.contains($0)
+            }
+        guard isAbsolute, text.value.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+            !text.value.contains("#")
+        else {
+            problems.add(
+                text.place, "\(quoted(text.value)) is no resource",
+                hint: "write the absolute URI of the API, without \"#\"")
+            return nil
+        }
+        return text.value
+    }
+}
