@@ -283,9 +283,7 @@ actor OAuthSource: CredentialSource {
                 ("oddity", .text(oddity.rawValue)))
         }
         if settings.quirks.contains(.atproto) {
-            // What was rotated is on disk before anybody is asked for the account's records.
-            let safe = await renewed(login, by: response.withoutIDToken, at: now)
-            await keep(safe, under: held, rotated: safe.refreshToken != login.refreshToken)
+            await secure(response, login, at: now, under: held)
             let accounts = AccountCheck(surroundings: surroundings)
             if let fault = await accounts.fault(of: response, continuing: login) {
                 surroundings.log.error(
@@ -297,9 +295,7 @@ actor OAuthSource: CredentialSource {
         let check = await identityCheck(login)
         var verdict = await check.judge(response, continuing: login, mayFetch: false)
         if case .undecided = verdict {
-            // What was rotated is on disk before anybody is asked for keys.
-            let safe = await renewed(login, by: response.withoutIDToken, at: now)
-            await keep(safe, under: held, rotated: safe.refreshToken != login.refreshToken)
+            await secure(response, login, at: now, under: held)
             verdict = await check.judge(response, continuing: login, mayFetch: true)
         }
         let judged = JudgedResponse(response, verdict)
@@ -323,6 +319,14 @@ actor OAuthSource: CredentialSource {
             token(of: fresh).map { $0.isUsable(at: surroundings.time.bootTime()) } ?? false
         if let lack = judged.lack(of: settings.injected, hasUsableToken: isUsable) { throw lack }
         return supply
+    }
+
+    /// Puts what was rotated on disk, before anybody is asked for keys or an account's records.
+    private func secure(
+        _ response: TokenResponse, _ login: Login, at now: WallTime, under held: HeldLogin?
+    ) async {
+        let safe = await renewed(login, by: response.withoutIDToken, at: now)
+        await keep(safe, under: held, rotated: safe.refreshToken != login.refreshToken)
     }
 
     private func renewed(

@@ -57,19 +57,8 @@ struct McpSetup {
         }
     }
 
-    /// A browser that follows redirects at once.
-    func browser() throws -> String {
-        try home.install(
-            "exec curl -sSL --max-time 30 -o \"\(home.directory.path("page"))\" -- \"$1\"",
-            as: "browse")
-    }
-
     @discardableResult
-    func logIn() throws -> CommandResult {
-        let result = try home.run(["login", "--browser", browser()])
-        guard result.status == 0 else { throw CommandFailed(result) }
-        return result
-    }
+    func logIn() throws -> CommandResult { try home.logIn() }
 
     func call(_ proxy: ProxyProcess) throws -> HTTPMessage {
         try proxy.exchange(

@@ -98,17 +98,26 @@ struct LoginSetup {
         guard result.status == 0 else { throw CommandFailed(result) }
     }
 
+    func browser() throws -> String { try home.browser() }
+
+    @discardableResult
+    func logIn() throws -> CommandResult { try home.logIn() }
+}
+
+extension ProxyHome {
     /// A browser that follows redirects at once and keeps the page.
-    func browser() throws -> String {
-        try home.install(
-            "exec curl -sSL --max-time 30 -o \"\(home.directory.path("page"))\" -- \"$1\"",
+    ///
+    /// - Parameter arguments: more words for curl.
+    func browser(_ arguments: String = "") throws -> String {
+        try install(
+            "exec curl -sSL --max-time 30 \(arguments) -o \"\(directory.path("page"))\" -- \"$1\"",
             as: "browse")
     }
 
     /// Logs in through the authorization server, without a person.
     @discardableResult
-    func logIn() throws -> CommandResult {
-        let result = try home.run(["login", "--browser", browser()])
+    func logIn(curl arguments: String = "") throws -> CommandResult {
+        let result = try run(["login", "--browser", browser(arguments)])
         guard result.status == 0 else { throw CommandFailed(result) }
         return result
     }

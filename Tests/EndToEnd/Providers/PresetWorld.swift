@@ -46,19 +46,10 @@ struct PresetWorld {
     }
 
     /// A browser that lives in the scripted Internet and follows redirects at once.
-    func browser() throws -> String {
-        try home.install(
-            "exec curl -sSL --max-time 30 \(internet.curlArguments) "
-                + "-o \"\(home.directory.path("page"))\" -- \"$1\"",
-            as: "browse")
-    }
+    func browser() throws -> String { try home.browser(internet.curlArguments) }
 
     @discardableResult
-    func logIn(_ flags: [String] = []) throws -> CommandResult {
-        let result = try home.run(["login", "--browser", browser()] + flags)
-        guard result.status == 0 else { throw CommandFailed(result) }
-        return result
-    }
+    func logIn() throws -> CommandResult { try home.logIn(curl: internet.curlArguments) }
 
     /// The stored login, as text.
     func stored() throws -> String {
