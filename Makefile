@@ -3,8 +3,8 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak test-providers test-browser lint format build bench bench-more fuzz \
-    clean toolchain packages
+.PHONY: help demo test soak test-providers test-browser test-interop lint format build bench \
+    bench-more fuzz clean toolchain packages
 
 # One set of flags for every debug build, so that no target compiles what another has compiled.
 CHECKED := --explicit-target-dependency-import-check error
@@ -27,8 +27,9 @@ TOOLCHAIN_PACKAGES := file:/usr/lib/*/libncurses.so.6=libncurses6 \
     file:/usr/lib/*/libsqlite3.so.0=libsqlite3-0 file:/usr/lib/*/libxml2.so.2=libxml2
 # The scripted person at the browser is a Python program, and so is one of the providers.
 PROVIDERS_PACKAGES := python3=python3 python:ensurepip=python3-venv
+INTEROP_PACKAGES := python3=python3 python:ensurepip=python3-venv nghttp=nghttp2-client
 BENCH_PACKAGES := python3=python3 python:ensurepip=python3-venv \
-    wrk=wrk go=golang-go
+    wrk=wrk go=golang-go h2load=nghttp2-client
 
 help:
 	@echo 'make demo             the whole thing on this machine, no account needed   DEMO=--stay'
@@ -36,9 +37,10 @@ help:
 	@echo 'make soak             1,000 expiries and 1,000 kills; a quarter of an hour'
 	@echo 'make test-providers   logins at real authorization servers, installed for it'
 	@echo 'make test-browser     what web pages can do to it, in Chromium'
+	@echo 'make test-interop     gRPC, h2spec, h2load and the Autobahn suite through the release binary'
 	@echo 'make build            the release binary, stripped: .build/proxy'
 	@echo 'make bench            against nginx, HAProxy, Envoy, Caddy and Go          BENCH=--quick'
-	@echo 'make bench-more       WebSocket, event streams, churn, TLS, many routes and credentials'
+	@echo 'make bench-more       WebSocket, event streams, churn, TLS, many routes and credentials, HTTP/2'
 	@echo 'make fuzz             every parser, FUZZ_SECONDS=60 each'
 	@echo 'make lint, format     what is not written as .swift-format says; mends it'
 	@echo 'make clean            removes .build'
@@ -74,6 +76,12 @@ test-browser: packages
 	swift build $(CHECKED) --build-tests
 	BROWSER=1 swift test $(CHECKED) --skip-build --filter BrowserTests $(TEST)
 
+# Other people's clients, servers and test suites.
+test-interop: packages
+	@.ci/install $(INTEROP_PACKAGES)
+	swift build $(RELEASE)
+	Tests/Interop/run .build/release/proxy .build/interop
+
 lint: toolchain
 	swift format lint --strict --recursive --parallel Sources Tests Package.swift
 
@@ -94,12 +102,13 @@ bench: packages
 	Tests/Benchmarks/prepare.sh .build/bench
 	python3 -B Tests/Benchmarks/bench.py $(BENCH)
 
-# WebSocket, event streams, churn, TLS to the API, many routes and credentials.
+# WebSocket, event streams, churn, TLS to the API, many routes and credentials, HTTP/2 on either side.
 bench-more: packages
 	@.ci/install $(BENCH_PACKAGES)
 	swift build $(RELEASE)
 	Tests/Benchmarks/prepare.sh .build/bench
 	python3 -B Tests/Benchmarks/more.py $(BENCH)
+	python3 -B Tests/Benchmarks/http2.py $(BENCH)
 
 # A crash leaves its input in .build/fuzz; FUZZ_TARGETS=Head runs one alone.
 fuzz: packages

@@ -9,6 +9,7 @@ interleaved, medians are shown. The figure that hardly depends on a quiet machin
 import argparse
 import contextlib
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -36,7 +37,10 @@ def main() -> int:
     parser.add_argument("--streams", type=int, default=8, help="at once on a connection")
     parser.add_argument("--root", type=pathlib.Path, default=build / "bench")
     parser.add_argument("--binary", type=pathlib.Path, default=build / "release/proxy")
+    parser.add_argument("--quick", action="store_true", help="one short round")
     options = parser.parse_args()
+    if options.quick:
+        options.rounds, options.requests, options.seconds = 1, 20_000, 1
     measure.raise_file_limit()
     folder = options.root / "run-http2"
     folder.mkdir(parents=True, exist_ok=True)
@@ -104,7 +108,9 @@ def load(running: measure.Running, port: int, client: str, options) -> dict[str,
 
 
 def show(row: str, results: dict[str, dict]) -> None:
-    print(f"{row}:      CPU/req µs   user  system   req/s   RSS MiB")
+    others = [one["processor"] for name, one in results.items() if name != "ours"]
+    ratio = f"{results['ours']['processor'] / min(others):.2f}" if others and "ours" in results else "?"
+    print(f"{row}:      CPU/req µs   user  system   req/s   RSS MiB   (ours/best {ratio})")
     for name, one in results.items():
         micro = [one[key] * 1e6 for key in ("processor", "user", "system")]
         print(
@@ -135,10 +141,16 @@ def start_origin(root, folder, origin: str, stack: contextlib.ExitStack) -> int:
     port = measure.free_port()
     command = [program(root, "nghttpd"), "--no-tls", f"-d{documents}", "-n1", str(port)]
     with measure.pinned(proxy=False):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=unpacked(root))
     stack.callback(process.wait)
     stack.callback(process.terminate)
     return port
+
+
+def unpacked(root: pathlib.Path) -> dict[str, str]:
+    """Surroundings in which programs find the libraries that were unpacked beside them."""
+    libraries = sorted({str(path.parent) for path in root.glob("debian/usr/lib/**/*.so*")})
+    return {**os.environ, "LD_LIBRARY_PATH": ":".join(libraries)}
 
 
 def program(root: pathlib.Path, name: str) -> str:
@@ -218,8 +230,7 @@ class Nghttpx(Peer):
 
     def __init__(self, root, folder):
         super().__init__(root, folder)
-        libraries = sorted({str(p.parent) for p in root.glob("debian/usr/lib/**/*.so*")})
-        self.variables = {"LD_LIBRARY_PATH": ":".join(libraries)}
+        self.variables = {"LD_LIBRARY_PATH": unpacked(root)["LD_LIBRARY_PATH"]}
 
     def command(self, port, origin):
         backend = f"127.0.0.1,{origin};;" + ("proto=h2" if self.origin == "h2" else "")

@@ -152,7 +152,7 @@ class More:
                 setattr(peer, name, value)
         return ours, nginx, haproxy
 
-    def compare(self, title, chosen, origin, cost):
+    def compare(self, title, chosen, origin, cost, begin=None):
         """One row: each peer started once, then measured in turns."""
         self.note(title)
         with contextlib.ExitStack() as stack:
@@ -163,12 +163,13 @@ class More:
                     peer.command(port, origin), peer.environment(), peer.folder / "output")
                 stack.callback(running.stop)
                 self.wait(running, port)
+                if begin:
+                    begin(port, stack)
                 live[peer.name] = running, port, peer
             found = {name: [] for name in live}
             for _ in range(self.options.rounds):
                 for name, (running, port, peer) in live.items():
-                    before = measure.processor_time(running.pid)
-                    count = cost(port, peer)
+                    count, before = cost(port, peer, running)
                     spent = measure.processor_time(running.pid) - before
                     found[name].append((spent.user + spent.system) / count)
         self.rows[title] = {name: statistics.median(all_) for name, all_ in found.items()}
@@ -186,19 +187,31 @@ class More:
         raise Trouble(f"not ready: {running.said()}")
 
     def run_traffic(self, mode, count):
-        def cost(port, _):
-            seconds = str(self.options.seconds)
+        def cost(port, _, running):
+            command = [self.traffic, mode, str(port), str(count), str(self.options.seconds)]
             with measure.pinned(proxy=False):
-                said = subprocess.run(
-                    [self.traffic, mode, str(port), str(count), seconds],
-                    capture_output=True, text=True, timeout=60 + self.options.seconds)
-            if said.returncode != 0:
-                raise Trouble(f"traffic says: {said.stderr.strip()}")
-            return int(said.stdout)
+                traffic = subprocess.Popen(
+                    command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            is_ready = traffic.stdout.readline() == "ready\n"
+            before = measure.processor_time(running.pid)
+            said, complaint = traffic.communicate(timeout=60 + self.options.seconds)
+            if traffic.returncode != 0 or not is_ready:
+                raise Trouble(f"traffic says: {complaint.strip()}")
+            return int(said), before
         return cost
 
+    @staticmethod
+    def hold(count):
+        """Opens that many connections, each of which has had an answer, and leaves them waiting."""
+        def begin(port, stack):
+            for _ in range(count):
+                connection = stack.enter_context(measure.socket.create_connection(("127.0.0.1", port)))
+                measure.exchange(connection, port)
+        return begin
+
     def run_wrk(self, *fields, path="/"):
-        def cost(port, peer):
+        def cost(port, peer, running):
+            before = measure.processor_time(running.pid)
             target = peer.last_path if path is None else path
             command = ["wrk", "-t1", f"-c{self.options.connections}", f"-d{self.options.seconds}s",
                        *fields, f"http://127.0.0.1:{port}{target}"]
@@ -207,7 +220,7 @@ class More:
             wrong = measure.re.search(r"Non-2xx or 3xx responses.*", said)
             if wrong:
                 raise Trouble(f"wrk says: {wrong.group(0)}")
-            return int(measure.re.search(r"(\d+) requests in", said).group(1))
+            return int(measure.re.search(r"(\d+) requests in", said).group(1)), before
         return cost
 
     def run(self):
@@ -227,6 +240,9 @@ class More:
         for count in (1, 10, 100, 1000):
             chosen = self.peers(credentials=count)[:1]
             self.compare(f"{count} credentials", chosen, self.origin, self.run_wrk())
+        ours = self.peers()[:1]
+        for count in (0, 1000, 10_000):
+            self.compare(f"{count} idle connections", ours, self.origin, self.run_wrk(), self.hold(count))
         path = self.options.root / "more.json"
         path.write_text(json.dumps(self.rows, indent=2) + "\n")
         self.show()
@@ -252,7 +268,10 @@ def main():
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--root", type=pathlib.Path, default=build / "bench")
     parser.add_argument("--binary", type=pathlib.Path, default=build / "release/proxy")
+    parser.add_argument("--quick", action="store_true", help="one short round")
     options = parser.parse_args()
+    if options.quick:
+        options.rounds, options.seconds = 1, 1
     measure.raise_file_limit()
     with contextlib.ExitStack() as stack:
         More(options, stack).run()

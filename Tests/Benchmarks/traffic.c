@@ -195,6 +195,12 @@ static struct connection *open_client(int port, const char *request, const char 
     return c;
 }
 
+/* Setting up is not what is measured. */
+static void say_ready(void) {
+    puts("ready");
+    fflush(stdout);
+}
+
 static void run_echo(int port, int connections, double seconds) {
     char request[256], message[MESSAGE];
     memset(message, 'm', sizeof message);
@@ -204,6 +210,7 @@ static void run_echo(int port, int connections, double seconds) {
         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", port);
     struct connection **all = calloc((size_t)connections, sizeof *all);
     for (int i = 0; i < connections; i++) all[i] = open_client(port, request, "HTTP/1.1 101");
+    say_ready();
     for (int i = 0; i < connections; i++) send_all(all[i]->fd, message, sizeof message);
     double until = now() + seconds;
     struct epoll_event ready[EVENTS];
@@ -226,6 +233,7 @@ static void run_events(int port, int connections, double seconds) {
     char request[128];
     snprintf(request, sizeof request, "GET /events HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", port);
     for (int i = 0; i < connections; i++) open_client(port, request, "HTTP/1.1 200");
+    say_ready();
     double until = now() + seconds;
     uint64_t bytes = 0;
     struct epoll_event ready[EVENTS];
