@@ -7,31 +7,41 @@ import Vocabulary
 
 /// The newest credential of every slot.
 struct CredentialView {
+    /// What goes with a request.
     private struct Entry {
-        var generation = Generation.none
         var line: SecretBytes?
-        var usableUntil: BootTime?
         /// Nil where it is sent without a proof.
         var maker: ProofMaker?
     }
 
+    /// What each request asks first; apart from `Entry`, so that to copy it counts no references.
+    private struct Standing {
+        var generation = Generation.none
+        var isThere = false
+        var isProven = false
+        var usableUntil: BootTime?
+    }
+
     private var entries: [Entry] = []
+    private var standings: [Standing] = []
 
     init(count: Int) {
-        entries = Array(repeating: Entry(), count: count)
+        grow(to: count)
     }
 
     /// Makes room after a new configuration; slots keep what they hold.
     mutating func grow(to count: Int) {
-        while entries.count < count { entries.append(Entry()) }
+        while entries.count < count {
+            entries.append(Entry())
+            standings.append(Standing())
+        }
     }
 
     /// An update that is older than what is there changes nothing.
     mutating func install(_ update: CredentialUpdate) {
         guard entries.indices.contains(update.slot.index) else { return }
-        guard update.generation >= entries[update.slot.index].generation else { return }
-        var entry = Entry(
-            generation: update.generation, line: update.line, usableUntil: update.usableUntil)
+        guard update.generation >= standings[update.slot.index].generation else { return }
+        var entry = Entry(line: update.line)
         if let binding = update.binding {
             // Nonces live as long as the key: they may be of one account.
             if let maker = entries[update.slot.index].maker, maker.renew(binding) {
@@ -43,23 +53,28 @@ struct CredentialView {
             }
         }
         entries[update.slot.index] = entry
+        standings[update.slot.index] = Standing(
+            generation: update.generation, isThere: entry.line != nil,
+            isProven: entry.maker != nil, usableUntil: update.usableUntil)
     }
 
     /// Makes the proofs that go with a credential; nil where it goes without.
-    func maker(_ slot: CredentialSlot) -> ProofMaker? { entries[slot.index].maker }
+    func maker(_ slot: CredentialSlot) -> ProofMaker? {
+        standings[slot.index].isProven ? entries[slot.index].maker : nil
+    }
 
     /// What a request may be sent with now.
     func offer(_ slot: CredentialSlot?, now: BootTime) -> Exchange.Offer {
         guard let slot else { return .noneNeeded }
-        let entry = entries[slot.index]
-        guard entry.line != nil else { return .missing(entry.generation) }
-        if let usableUntil = entry.usableUntil, now >= usableUntil {
-            return .missing(entry.generation)
+        let standing = standings[slot.index]
+        guard standing.isThere else { return .missing(standing.generation) }
+        if let usableUntil = standing.usableUntil, now >= usableUntil {
+            return .missing(standing.generation)
         }
-        return .usable(entry.generation)
+        return .usable(standing.generation)
     }
 
-    func generation(_ slot: CredentialSlot) -> Generation { entries[slot.index].generation }
+    func generation(_ slot: CredentialSlot) -> Generation { standings[slot.index].generation }
 
     /// Lends the field line with its CR LF; empty where there is none.
     func withLine<Result>(_ slot: CredentialSlot, _ body: (UnsafeRawBufferPointer) -> Result)

@@ -44,16 +44,16 @@ struct RequestRecord: ~Copyable {
     var isOwnReply = false
     var bytesRelayed = 0
 
-    /// A head that could not be read; only an answer of ours will follow.
+    /// A head that could not be read; only an answer of ours will follow. `release` has cleared what the last
+    /// request left.
     mutating func beginUnreadable() {
-        reset()
         persists = false
     }
 
-    /// A head that was read; the route is set later, if there is one.
+    /// A head that was read; the route is set later, if there is one. `release` has cleared what the last request
+    /// left.
     mutating func begin(_ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer, now: UInt64)
     {
-        reset()
         method = head.method
         minorVersion = head.minorVersion
         persists = head.persists

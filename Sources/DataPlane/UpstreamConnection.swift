@@ -98,7 +98,7 @@ final class UpstreamConnection: ByteStream {
 
     // MARK: The request
 
-    /// Begins a request for a client; `gather` and `send` follow.
+    /// Begins a request for a client; `gather`, `send` and `requestSent` follow.
     func begin(for client: ClientExchange) {
         self.client = client
         phase = .awaitingHead
@@ -106,7 +106,6 @@ final class UpstreamConnection: ByteStream {
         hasAnswered = false
         isRequestWhole = false
         startReading()
-        arm(.response)
     }
 
     /// More of the request was sent, or all of it.

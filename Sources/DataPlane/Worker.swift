@@ -91,6 +91,8 @@ final class Worker {
     private var isStopping = false
     private var graceTimer: LoopTimer?
     private var hasNotedFixedCookie = false
+    private var turnOfBootTime = UInt64.max
+    private var lastBootTime = BootTime(milliseconds: 0)
 
     init(
         number: Int, settings: WorkerSettings, table: RouteTable, listeners: [DataListener],
@@ -206,7 +208,17 @@ final class Worker {
 
     func offer(_ slot: CredentialSlot?) -> Exchange.Offer {
         guard let slot else { return .noneNeeded }
-        return credentials.offer(slot, now: SystemTime.bootTime())
+        return credentials.offer(slot, now: bootTime)
+    }
+
+    /// The time since boot, read once in a turn of the loop: what it is compared with is in whole seconds.
+    private var bootTime: BootTime {
+        let turn = loop.now
+        if turn != turnOfBootTime {
+            turnOfBootTime = turn
+            lastBootTime = SystemTime.bootTime()
+        }
+        return lastBootTime
     }
 
     /// Lets a client wait for a newer credential; false when too many wait already. The wait may be

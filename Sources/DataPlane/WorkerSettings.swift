@@ -74,19 +74,20 @@ package struct WorkerSettings: Sendable {
     }
 }
 
+// Computed, since a constant would be made once and looked for each time.
 extension DeadlineKind {
-    static let clientHead = DeadlineKind(0)
-    static let clientIdle = DeadlineKind(1)
-    static let linger = DeadlineKind(2)
-    static let credentialWait = DeadlineKind(3)
-    static let expectContinue = DeadlineKind(4)
-    static let handshake = DeadlineKind(5)
-    static let response = DeadlineKind(6)
-    static let upstreamIdle = DeadlineKind(7)
-    static let tunnelIdle = DeadlineKind(8)
-    static let tunnelHalfClosed = DeadlineKind(9)
-    static let clientHandshake = DeadlineKind(10)
-    static let streamWait = DeadlineKind(15)
+    static var clientHead: DeadlineKind { DeadlineKind(0) }
+    static var clientIdle: DeadlineKind { DeadlineKind(1) }
+    static var linger: DeadlineKind { DeadlineKind(2) }
+    static var credentialWait: DeadlineKind { DeadlineKind(3) }
+    static var expectContinue: DeadlineKind { DeadlineKind(4) }
+    static var handshake: DeadlineKind { DeadlineKind(5) }
+    static var response: DeadlineKind { DeadlineKind(6) }
+    static var upstreamIdle: DeadlineKind { DeadlineKind(7) }
+    static var tunnelIdle: DeadlineKind { DeadlineKind(8) }
+    static var tunnelHalfClosed: DeadlineKind { DeadlineKind(9) }
+    static var clientHandshake: DeadlineKind { DeadlineKind(10) }
+    static var streamWait: DeadlineKind { DeadlineKind(15) }
 }
 
 extension EventLoop {

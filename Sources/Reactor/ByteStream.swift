@@ -16,6 +16,8 @@ open class ByteStream: Timed {
     private var inFlight = ByteBuffer()
     private var waiting = ByteBuffer()
     private var isWriting = false
+    /// The socket, which is libuv's; -1 before there is one.
+    private var descriptor: Int32 = -1
     /// Nil on a plain connection.
     private var tls: TLSFilter?
     private var endsAfterFlush = false
@@ -110,12 +112,14 @@ open class ByteStream: Timed {
     /// Takes over a connected socket, which is closed with the stream.
     package func open(descriptor: Int32) throws(ReactorError) {
         try check(uv_tcp_open(handles.tcp, descriptor))
+        self.descriptor = descriptor
         uv_tcp_nodelay(handles.tcp, 1)
     }
 
     /// Takes the listener's next connection.
     func accept(from listener: UnsafeMutablePointer<uv_stream_t>) throws(ReactorError) {
         try check(uv_accept(listener, handles.stream))
+        uv_fileno(handles.handle, &descriptor)
         uv_tcp_nodelay(handles.tcp, 1)
     }
 
@@ -180,7 +184,7 @@ open class ByteStream: Timed {
         guard total > 0 else { return .sent }
         if let tls { return sendEncrypted(tls) }
         if isFlushed {
-            let taken = loop.gathered.withPieces { uv_try_write(handles.stream, $0, $1) }
+            let taken = tryToWrite()
             if taken == Int32(total) { return .sent }
             if taken > 0 {
                 loop.gathered.consume(Int(taken))
@@ -192,6 +196,17 @@ open class ByteStream: Timed {
         for index in 0..<loop.gathered.count { waiting.append(loop.gathered[index]) }
         flushWaiting()
         return hasFailedWriting ? .failed(nothingSent: false) : .waiting
+    }
+
+    /// How much of the gathered pieces the kernel takes now, or a negative code of libuv's. One piece, the rule, is
+    /// sent by send(2), which costs less than the write(2) of uv_try_write.
+    private func tryToWrite() -> Int32 {
+        loop.gathered.withPieces { pieces, count in
+            guard count == 1 else { return uv_try_write(handles.stream, pieces, count) }
+            let taken = Glibc.send(
+                descriptor, pieces[0].base, pieces[0].len, Int32(MSG_NOSIGNAL))
+            return Int32(truncatingIfNeeded: taken >= 0 ? taken : Int(-errno))
+        }
     }
 
     /// Closes the sending side once everything is out; reading goes on.
@@ -376,24 +391,20 @@ open class ByteStream: Timed {
         }
     }
 
-    private var descriptor: Int32? {
-        var descriptor: Int32 = -1
-        return uv_fileno(handles.handle, &descriptor) == 0 ? descriptor : nil
-    }
-
     /// The other side's address without brackets and port; "unknown" where it has none, as on a Unix
     /// socket.
-    package var peerAddress: String { descriptor.flatMap(PeerFacts.address) ?? "unknown" }
+    package var peerAddress: String {
+        isClosing ? "unknown" : PeerFacts.address(descriptor) ?? "unknown"
+    }
 
     /// The user of the process at the other end of a Unix socket, as it was when it connected (unix(7),
     /// SO_PEERCRED); nil on any other socket.
-    package var peerUser: UInt32? { descriptor.flatMap(PeerFacts.user) }
+    package var peerUser: UInt32? { isClosing ? nil : PeerFacts.user(descriptor) }
 
     /// Whether bytes or an end wait in the kernel unseen (recv(2) with MSG_PEEK): for a connection that
     /// ought to be silent, a sign that it is of no more use.
     package var hasUnreadInput: Bool {
-        var descriptor: Int32 = -1
-        guard uv_fileno(handles.handle, &descriptor) == 0 else { return true }
+        guard !isClosing else { return true }
         var byte: UInt8 = 0
         let seen = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
         return seen >= 0

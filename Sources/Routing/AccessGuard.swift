@@ -64,8 +64,8 @@ package struct RequiredField: Hashable, Sendable {
     }
 }
 
-/// The rules of one listener.
-package struct AccessGuard: Sendable {
+/// The rules of one listener. A class, as `RouteTable` is, and for the same reason.
+package final class AccessGuard: Sendable {
     /// Names with the port that they are good for as the tag.
     private let hosts: ByteTable
     private let origins: ByteTable

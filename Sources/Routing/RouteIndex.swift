@@ -15,6 +15,9 @@ final class RouteIndex: Sendable {
     private let wholeServers: [Int32]
     private let prefixBytesMax: Int
 
+    /// Whether there are routes by host.
+    var hasHosts: Bool { roots.count > 1 }
+
     /// - Parameter listener: whose routes are looked up; nil where all have the same.
     init(_ specs: [RouteSpec], for listener: Int?) throws(RouteError) {
         var hostNumbers: [String: UInt32] = [:]
@@ -84,8 +87,7 @@ final class RouteIndex: Sendable {
     }
 
     private func number(of host: UnsafeRawBufferPointer) -> UInt32 {
-        // Without routes by host, which is the rule, the name need not be read.
-        roots.count == 1 ? 0 : hosts.valueIgnoringCase(host, tag: 0) ?? 0
+        hasHosts ? hosts.valueIgnoringCase(host, tag: 0) ?? 0 : 0
     }
 
     private func longestMatch(_ path: UnsafeRawBufferPointer, _ host: UInt32) -> Int? {

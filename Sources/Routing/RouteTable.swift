@@ -23,8 +23,9 @@ package struct Upstream: Hashable, Sendable {
     package let http2: HTTP2Use
 }
 
-/// All routes; immutable. A table that exists is valid.
-package struct RouteTable: Sendable {
+/// All routes; immutable. A table that exists is valid. It is a class since constant parts of one can be read
+/// without touching the reference counts of what they hold.
+package final class RouteTable: Sendable {
     package let routes: [Route]
     package let upstreams: [Upstream]
     /// One for each listener, or one for all.
@@ -94,11 +95,15 @@ package struct RouteTable: Sendable {
         _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer,
         listener: Int = 0
     ) -> Int? {
-        let authority =
-            target.form == .absolute
-            ? target.authority.bytes(in: bytes) : head.value(of: .host, in: bytes)
-        let host = authority.flatMap { Authority($0)?.host } ?? .init(start: nil, count: 0)
         let index = indexes[indexes.count == 1 ? 0 : listener]
+        var host = UnsafeRawBufferPointer(start: nil, count: 0)
+        // Without routes by host, which is the rule, the name need not be read.
+        if index.hasHosts {
+            let authority =
+                target.form == .absolute
+                ? target.authority.bytes(in: bytes) : head.value(of: .host, in: bytes)
+            host = authority.flatMap { Authority($0)?.host } ?? host
+        }
         if target.form == .asterisk { return index.wholeServer(host: host) }
         return index.match(host: host, path: target.pathAlone(bytes))
     }
