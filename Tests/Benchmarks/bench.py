@@ -18,6 +18,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import time
 
 import measure
 import profile_ours
@@ -26,6 +27,8 @@ from measure import Trouble
 from peers import PEERS, TOKEN, Ours, Peer
 
 GIB = 2**30
+# How long after its only answer a proxy counts as idle.
+IDLE_SECONDS = 3
 
 
 def main() -> int:
@@ -111,12 +114,13 @@ class Bench:
             return None
 
     def measure_start(self, peer: Peer) -> None:
-        """Starts it once a round: time until ready, until a first byte, memory after one answer."""
+        """Starts it once a round: time until ready, until a first byte, memory when idle."""
         starts, resident = [], []
         for _ in range(self.options.rounds):
             with contextlib.ExitStack() as stack:
                 running, _, start = self.start(peer, stack)
                 starts.append(start)
+                time.sleep(IDLE_SECONDS)
                 resident.append(measure.memory(running.pid))
         self.results[peer.name] |= {
             "ready_seconds": statistics.median(start.ready for start in starts),
