@@ -4,13 +4,14 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help demo test soak test-providers test-browser test-interop lint format build bench \
-    bench-more fuzz clean toolchain packages
+    bench-more fuzz sanitize clean toolchain packages
 
 # One set of flags for every debug build, so that no target compiles what another has compiled.
 CHECKED := --explicit-target-dependency-import-check error
 RELEASE := $(CHECKED) -c release --static-swift-stdlib --product proxy
 BINARY_BYTES_MAX := 20000000
 FUZZ_SECONDS := 60
+SANITIZER := address
 
 # The tests run in three parts, since all share as many threads as there are cores: rooms that only
 # compute, rooms whose code runs on those threads, and the rest, whose tests hold a thread while they wait.
@@ -42,6 +43,7 @@ help:
 	@echo 'make bench            against nginx, HAProxy, Envoy, Caddy and Go          BENCH=--quick'
 	@echo 'make bench-more       WebSocket, event streams, churn, TLS, many routes and credentials, HTTP/2'
 	@echo 'make fuzz             every parser, FUZZ_SECONDS=60 each'
+	@echo 'make sanitize         the end-to-end tests under a sanitizer                SANITIZER=thread'
 	@echo 'make lint, format     what is not written as .swift-format says; mends it'
 	@echo 'make clean            removes .build'
 
@@ -109,6 +111,10 @@ bench-more: packages
 	Tests/Benchmarks/prepare.sh .build/bench
 	python3 -B Tests/Benchmarks/more.py $(BENCH)
 	python3 -B Tests/Benchmarks/http2.py $(BENCH)
+
+# The end-to-end tests against a proxy under a sanitizer, SANITIZER=address or thread.
+sanitize: packages
+	Tests/Sanitizers/run $(SANITIZER) $(TEST)
 
 # A crash leaves its input in .build/fuzz; FUZZ_TARGETS=Head runs one alone.
 fuzz: packages

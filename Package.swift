@@ -56,6 +56,10 @@ let fuzzers: [Target] =
         fuzzer("Tokens", of: ["OAuth", "Crypto", "Bytes", "Vocabulary"]),
         fuzzer("Configuration", of: ["Configuration", "Routing", "Vocabulary"]),
         fuzzer("HeadEdits", of: ["Routing", "HTTPWire", "Bytes", "Vocabulary"]),
+        fuzzer("ResponseEdits", of: ["Routing", "HTTPWire", "Bytes", "Vocabulary"]),
+        fuzzer("Rules", of: ["Routing", "HTTPWire", "Bytes", "Vocabulary"]),
+        fuzzer("Records", of: ["TokenStore", "Crypto", "Bytes", "Vocabulary"]),
+        fuzzer("Sessions", of: ["HTTP2Wire", "HTTPWire", "Bytes"]),
     ]
 
 /// `TESTS="OAuth Crypto"` leaves out the tests of every other room, for shorter builds at work.

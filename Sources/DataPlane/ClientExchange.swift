@@ -64,8 +64,9 @@ class ClientExchange: Timed {
         }
     }
 
-    /// Whether the request can only be sent in HTTP/1: it asks for another protocol.
-    var needsHTTP1: Bool { !record.upgrade.isEmpty }
+    /// Whether the request can only be sent in HTTP/1: it asks for another protocol, or the upstream
+    /// wants it so.
+    var needsHTTP1: Bool { !record.upgrade.isEmpty || record.requiresHTTP1 }
 
     // MARK: What the client's protocol answers
 

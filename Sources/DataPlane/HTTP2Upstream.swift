@@ -75,7 +75,11 @@ final class HTTP2Upstream {
             let user = user(of: stream)
             stream.owner = nil
             user?.closed(code)
-        case .goingAway: retire()
+        case .goingAway(let code):
+            if code == .http11Required { worker.refusesHTTP2(upstream, of: epoch) }
+            retire()
+            guard code == .http11Required else { return }
+            for stream in session.openStreams { user(of: stream)?.refuseHTTP2() }
         }
     }
 

@@ -35,6 +35,8 @@ struct RequestRecord: ~Copyable {
     /// Nil where none is injected.
     private(set) var credential: CredentialSlot?
     private(set) var startedAt: UInt64 = 0
+    /// The upstream has said that it answers this request in HTTP/1.1 only (RFC 9113 section 7).
+    var requiresHTTP1 = false
     /// Whether it was sent with a proof, and with which nonce (`ProofMaker.turn`).
     var isProven = false
     var proofTurn: UInt64 = 0
@@ -156,6 +158,7 @@ struct RequestRecord: ~Copyable {
         upstream = -1
         plan = nil
         credential = nil
+        requiresHTTP1 = false
         isProven = false
         proofTurn = 0
         status = 0

@@ -173,8 +173,17 @@ final class UpstreamStream: Timed {
             failure)
     }
 
+    /// The upstream wants HTTP/1.1 on every connection. What it has begun to answer may still come.
+    func refuseHTTP2() {
+        guard !hasAnswered else { return }
+        client?.record.requiresHTTP1 = true
+        lose(.connectionLost, isUnprocessed: true)
+    }
+
     /// The stream is closed on both sides, however that came about.
     func closed(_ code: ErrorCode) {
+        // An upstream that wants HTTP/1.1 has not looked at the request.
+        if code == .http11Required && !hasAnswered { return refuseHTTP2() }
         lose(
             .connectionLost, isUnprocessed: code == .refusedStream || stream?.isBegun != true)
     }

@@ -54,6 +54,16 @@ extension Worker {
         shared.retire()
     }
 
+    /// An upstream will have no connection in HTTP/2: those who wait for one get connections of their own.
+    func refusesHTTP2(_ upstream: Int, of epoch: Int) {
+        // Where the configuration knows no other protocol, only requests that were refused try one.
+        guard epoch == installed.epoch, installed.table.upstreams[upstream].http2 != .on else {
+            return
+        }
+        multiplexed.noteHTTP1(upstream)
+        while let client = multiplexed.takeWaiting(upstream) { client.connectAlone() }
+    }
+
     /// There is room for streams on a connection.
     func streamsFreed(on shared: HTTP2Upstream) {
         while multiplexed.hasWaiting(shared.upstream), shared.epoch == installed.epoch,

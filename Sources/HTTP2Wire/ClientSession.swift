@@ -54,8 +54,8 @@ package final class ClientSession: Session {
         return stream
     }
 
-    override func note(_ event: SessionEvent) {
-        if case .goingAway = event { isGoingAway = true }
+    override func note(_ event: NotedEvent) {
+        if event.kind == .goingAway { isGoingAway = true }
         super.note(event)
     }
 

@@ -76,22 +76,25 @@ struct FieldLines: ~Copyable {
         _ text: UnsafeMutableRawBufferPointer, hostAt authority: Int? = nil
     ) {
         let bytes = UnsafeRawBufferPointer(text)
+        let count = bytes.count
         var start = 0
-        while start < bytes.count, bytes[start] != ASCII.carriageReturn {
-            let rest = bytes[start...]
-            guard let colon = rest.firstIndex(of: ASCII.colon),
-                let end = rest[colon...].firstIndex(of: ASCII.carriageReturn)
-            else { return }
-            let name = UnsafeMutableRawBufferPointer(rebasing: text[start..<colon])
-            for index in 0..<name.count { name[index] = ASCII.lowercased(name[index]) }
-            let valueStart = min(colon + 2, end)
-            let value = UnsafeRawBufferPointer(rebasing: bytes[valueStart..<end])
-            let known = KnownField.named(UnsafeRawBufferPointer(name))
+        while start < count, bytes[start] != ASCII.carriageReturn {
+            var colon = start
+            while colon < count, bytes[colon] != ASCII.colon {
+                text[colon] = ASCII.lowercased(bytes[colon])
+                colon &+= 1
+            }
+            var end = colon
+            while end < count, bytes[end] != ASCII.carriageReturn { end &+= 1 }
+            guard end < count else { return }
+            let name = UnsafeRawBufferPointer(rebasing: bytes[start..<colon])
+            let value = UnsafeRawBufferPointer(rebasing: bytes[min(colon + 2, end)..<end])
+            let known = KnownField.named(name)
             if known == .host, let authority {
                 fields.insert(
                     Self.field(Self.bytes(":authority"), value), at: authority)
             } else if !Self.connectionFields.contains(known) {
-                fields.append(Self.field(UnsafeRawBufferPointer(name), value))
+                fields.append(Self.field(name, value))
             }
             start = end + 2
         }

@@ -13,18 +13,20 @@ extension Session {
             preconditionFailure("out of memory")
         }
         nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, data in
-            Session.of(data).frameBegins(header!.pointee)
+            Session.with(data) { $0.frameBegins(header!.pointee) }
             return 0
         }
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, data in
-            Session.of(data).headersBegin(frame!.pointee)
+            Session.with(data) { $0.headersBegin(frame!.pointee) }
             return 0
         }
         nghttp2_session_callbacks_set_on_header_callback(callbacks) {
             _, _, name, nameCount, value, valueCount, _, data in
-            Session.of(data).heads.add(
-                UnsafeRawBufferPointer(start: name, count: nameCount),
-                UnsafeRawBufferPointer(start: value, count: valueCount))
+            Session.with(data) {
+                $0.heads.add(
+                    UnsafeRawBufferPointer(start: name, count: nameCount),
+                    UnsafeRawBufferPointer(start: value, count: valueCount))
+            }
             return 0
         }
         // Without this nghttp2 would drop a field that it takes for invalid and go on without it.
@@ -32,32 +34,35 @@ extension Session {
             _, _, _, _, _, _, _, _ in NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
         }
         nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, data in
-            Session.of(data).frameCame(frame!)
+            Session.with(data) { $0.frameCame(frame!) }
             return 0
         }
         nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) { _, _, _, data in
-            Session.of(data).strain.add()
+            Session.with(data) { $0.strain.add() }
             return 0
         }
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
             _, _, id, bytes, count, data in
-            Session.of(data).dataCame(id, UnsafeRawBufferPointer(start: bytes, count: count))
+            Session.with(data) {
+                $0.dataCame(id, UnsafeRawBufferPointer(start: bytes, count: count))
+            }
             return 0
         }
         nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, data in
-            Session.of(data).frameSent(frame!.pointee)
+            Session.with(data) { $0.frameSent(frame!.pointee) }
             return 0
         }
         nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, code, data in
-            Session.of(data).close(id, ErrorCode(rawValue: code))
+            Session.with(data) { $0.close(id, ErrorCode(rawValue: code)) }
             return 0
         }
         return callbacks
     }()
 
-    private static func of(_ data: UnsafeMutableRawPointer?) -> Session {
+    /// Lends the session for a call, without counting that it is in use: whoever called nghttp2 holds it.
+    private static func with(_ data: UnsafeMutableRawPointer?, _ body: (Session) -> Void) {
         // SAFETY: see Session.init.
-        Unmanaged<Session>.fromOpaque(data!).takeUnretainedValue()
+        Unmanaged<Session>.fromOpaque(data!)._withUnsafeGuaranteedRef(body)
     }
 
     // MARK: Frames that come
@@ -66,11 +71,9 @@ extension Session {
         let type = UInt32(header.type)
         switch type {
         case NGHTTP2_CONTINUATION.rawValue: break
-        case NGHTTP2_HEADERS.rawValue:
-            judge(header.stream_id)
-            history.noteHeaders(header.stream_id)
+        case NGHTTP2_HEADERS.rawValue: judge(header.stream_id)
         case NGHTTP2_DATA.rawValue:
-            judge(header.stream_id)
+            if isServer { dataFrames.begin(header.stream_id) }
             let ends = UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
             if header.length == 0 && !ends { strain.add() }
         case NGHTTP2_WINDOW_UPDATE.rawValue: strain.noteWindowUpdate()
@@ -86,6 +89,14 @@ extension Session {
     /// Messages go on on open streams only.
     private func judge(_ id: Int32) {
         if isServer, streams[id] == nil, let code = history.judge(id) { violation = code }
+    }
+
+    /// The same for DATA, which nghttp2 begins on open streams alone.
+    func judgeDroppedData() {
+        dataFrames.settle()
+        guard !dataFrames.dropped.isEmpty else { return }
+        for id in dataFrames.dropped { judge(id) }
+        dataFrames.forgetDropped()
     }
 
     private func headersBegin(_ frame: nghttp2_frame) {
@@ -111,11 +122,14 @@ extension Session {
             guard ends, let stream = streams[header.stream_id] else { return }
             stream.hasEnded = true
             if !markLastDataAsEnd(of: stream) {
-                note(.data(stream, UnsafeRawBufferPointer(start: nil, count: 0), endsStream: true))
+                note(
+                    NotedEvent(
+                        UnsafeRawBufferPointer(start: nil, count: 0), of: stream, endsStream: true))
             }
         case NGHTTP2_RST_STREAM.rawValue: streams[header.stream_id]?.hasEnded = true
         case NGHTTP2_GOAWAY.rawValue:
-            note(.goingAway(ErrorCode(rawValue: pointer.pointee.goaway.error_code)))
+            let code = ErrorCode(rawValue: pointer.pointee.goaway.error_code)
+            note(NotedEvent(.goingAway, code: code))
         default: break
         }
     }
@@ -127,18 +141,18 @@ extension Session {
             let range = heads.finish(endsStream: ends)
             // Trailers that break a limit are a message that broke off.
             if heads.flaw != nil { return reset(stream, .protocolError) }
-            note(.trailers(stream, range))
+            note(NotedEvent(.trailers, of: stream, range))
             return
         }
         let isInterim = (100..<200).contains(heads.status)
         let range = heads.finish(endsStream: ends)
         if isInterim {
             if heads.flaw != nil { return reset(stream, .protocolError) }
-            return note(.interim(stream, range))
+            return note(NotedEvent(.interim, of: stream, range))
         }
         stream.hasHead = true
         stream.isTunnel = heads.isTunnel
-        note(.head(stream, range, endsStream: ends, flaw: heads.flaw))
+        note(NotedEvent(.head, of: stream, range, endsStream: ends, flaw: heads.flaw))
     }
 
     private func dataCame(_ id: Int32, _ bytes: UnsafeRawBufferPointer) {
@@ -146,7 +160,7 @@ extension Session {
         // back by its own window and holds up no other.
         nghttp2_session_consume_connection(handle, bytes.count)
         guard let stream = streams[id] else { return }
-        note(.data(stream, bytes, endsStream: false))
+        note(NotedEvent(bytes, of: stream, endsStream: false))
     }
 
     // MARK: Frames that go

@@ -17,11 +17,15 @@ package class Session {
     var heads: HeadText
     var strain: Strain
     var history = StreamHistory()
+    /// Servers only.
+    var dataFrames: DataFrames
     /// A rule that nghttp2 does not keep the peer to was broken.
     var violation: ErrorCode?
     let isServer: Bool
     var fields = FieldLines()
-    private var events: [SessionEvent] = []
+    private var events: [NotedEvent] = []
+    /// Closed streams that events name.
+    private var closed: [SessionStream] = []
     private var isDelivering = false
     /// Bytes cannot be read or frames written any more.
     private var hasFailed = false
@@ -37,6 +41,7 @@ package class Session {
         self.isServer = isServer
         heads = HeadText(limits)
         strain = Strain(limits)
+        dataFrames = DataFrames(behind: ServerSession.preface.utf8CodeUnitCount)
         var session: OpaquePointer?
         let result =
             isServer
@@ -79,6 +84,7 @@ package class Session {
         var rest = bytes
         while !rest.isEmpty && !hasFailed {
             let step = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.inputStep))
+            if isServer { dataFrames.read(step, noting: &history) }
             let used = nghttp2_session_mem_recv(
                 handle, step.baseAddress?.assumingMemoryBound(to: UInt8.self), step.count)
             if used < 0 {
@@ -87,6 +93,7 @@ package class Session {
             } else {
                 rest = UnsafeRawBufferPointer(rebasing: rest[used...])
             }
+            if isServer && !hasFailed { judgeDroppedData() }
             if strain.isTooMuch { terminate(.enhanceYourCalm) }
             if let violation { terminate(violation) }
             deliver(handler)
@@ -101,10 +108,11 @@ package class Session {
         isDelivering = true
         var index = 0
         while index < events.count {
-            handler(events[index])
+            handler(events[index].event)
             index += 1
         }
         events.removeAll(keepingCapacity: index <= 256)
+        closed.removeAll(keepingCapacity: closed.count <= 256)
         isDelivering = false
     }
 
@@ -179,17 +187,16 @@ package class Session {
 
     // MARK: What callbacks note
 
-    func note(_ event: SessionEvent) { events.append(event) }
+    func note(_ event: NotedEvent) { events.append(event) }
 
     func open(_ stream: SessionStream) { streams[stream.id] = stream }
 
     /// The last noted piece of a body was the end of it; false if the last event was none of that stream's.
     func markLastDataAsEnd(of stream: SessionStream) -> Bool {
-        guard let last = events.indices.last,
-            case .data(let other, let bytes, false) = events[last],
-            other === stream
+        guard let last = events.indices.last, events[last].kind == .data,
+            !events[last].endsStream, events[last].names(stream)
         else { return false }
-        events[last] = .data(stream, bytes, endsStream: true)
+        events[last].endsStream = true
         return true
     }
 
@@ -198,7 +205,8 @@ package class Session {
         stream.isClosed = true
         if stream.hasEnded { history.noteEnded(id) }
         stream.output = ByteBuffer()
-        note(.closed(stream, code))
+        closed.append(stream)
+        note(NotedEvent(.closed, of: stream, code: code))
     }
 }
 
@@ -219,7 +227,7 @@ private func readOutput(
         stream.output.consume(count)
     }
     guard stream.output.isEmpty else { return count }
-    session.note(.drained(stream))
+    session.note(NotedEvent(.drained, of: stream))
     guard stream.isOutputWhole else {
         guard count == 0 else { return count }
         stream.isPaused = true

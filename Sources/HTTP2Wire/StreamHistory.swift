@@ -10,6 +10,7 @@ struct StreamHistory {
 
     private var ended: [Int32] = []
     private var oldest = 0
+    private var newestEnded: Int32 = 0
     private var gaps: [ClosedRange<Int32>] = []
     private var last: Int32 = -1
 
@@ -25,6 +26,7 @@ struct StreamHistory {
 
     /// A stream that the peer had ended or reset is closed.
     mutating func noteEnded(_ id: Int32) {
+        newestEnded = max(newestEnded, id)
         if ended.count < Self.endedMax {
             ended.append(id)
         } else {
@@ -37,6 +39,7 @@ struct StreamHistory {
     /// cannot know.
     func judge(_ id: Int32) -> ErrorCode? {
         if gaps.contains(where: { $0.contains(id) }) { return .protocolError }
-        return ended.contains(id) ? .streamClosed : nil
+        // Streams that are about to be opened are newer than all that have ended, as a rule.
+        return id <= newestEnded && ended.contains(id) ? .streamClosed : nil
     }
 }

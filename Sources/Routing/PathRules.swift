@@ -69,7 +69,7 @@ struct PathRules: Sendable {
     /// Decodes once what percent signs stand for. Nil for whatever is not one path to every reader: a
     /// dot segment, an empty segment, a separator that is written in another way or could be one (`%2f`,
     /// `\`, `;`), an encoded percent sign or control byte, a percent sign that encodes nothing, and
-    /// the bytes 0xC0 and 0xC1, with which old decoders spell ASCII.
+    /// UTF-8 that is longer than it need be, with which old decoders spell ASCII (RFC 3629 section 10).
     static func decode(
         _ path: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer
     ) -> Int? {
@@ -87,7 +87,7 @@ struct PathRules: Sendable {
                 byte = high &<< 4 | low
                 index += 2
                 switch byte {
-                case 0..<0x20, 0x7F, ASCII.percent, ASCII.dot, ASCII.slash, 0xC0, 0xC1: return nil
+                case 0..<0x20, 0x7F, ASCII.percent, ASCII.dot, ASCII.slash: return nil
                 default: break
                 }
             } else if byte == ASCII.slash, count > 0 {
@@ -98,11 +98,20 @@ struct PathRules: Sendable {
             }
             // A control byte cannot have come here unencoded: the parser refuses it.
             if byte == 0x5C || byte == ASCII.semicolon { return nil }
+            if isOverlong(byte, behind: count > 0 ? target[count - 1] : 0) { return nil }
             target[count] = byte
             count += 1
         }
         let isRootOrEndsInSlash = segment == count
         return isRootOrEndsInSlash || isPlainSegment(target, segment..<count) ? count : nil
+    }
+
+    /// Whether a byte, with the one before it, begins a character in more bytes than it needs.
+    private static func isOverlong(_ byte: UInt8, behind previous: UInt8) -> Bool {
+        switch (previous, byte) {
+        case (_, 0xC0), (_, 0xC1), (0xE0, 0x80..<0xA0), (0xF0, 0x80..<0x90): true
+        default: false
+        }
     }
 
     /// Neither empty, nor "." or "..".

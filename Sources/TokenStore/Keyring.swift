@@ -1,13 +1,13 @@
 // Seals records and opens them, with the keys that a process has. Plain records pass through it, so
 // that a store changes from one form to the other one write at a time.
 
-import Bytes
-import Crypto
+package import Bytes
+package import Crypto
 import Synchronization
 import Vocabulary
 
 /// Keys that were read; used on the store's own thread, since deriving one takes a while.
-final class Keyring: Sendable {
+package final class Keyring: Sendable {
     /// What a passphrase became.
     private struct Derivation: Hashable {
         let key: Int
@@ -29,14 +29,14 @@ final class Keyring: Sendable {
     /// One salt for all that this process writes: each salt costs a derivation.
     private let stretch: Mutex<Envelope.Stretch?> = Mutex(nil)
 
-    init(sealing: StoreKey?, opening: StoreKey?, cost: Scrypt.Cost) {
+    package init(sealing: StoreKey?, opening: StoreKey?, cost: Scrypt.Cost) {
         keys = [sealing, opening].compactMap { $0 }
         seals = sealing != nil
         self.cost = cost
     }
 
     /// The record as it is written under a name.
-    func seal(_ record: SecretBytes, name: String) -> SecretBytes {
+    package func seal(_ record: SecretBytes, name: String) -> SecretBytes {
         guard seals else { return record }
         var stretch: Envelope.Stretch?
         if case .passphrase = keys[0] { stretch = stretchForWriting() }
@@ -49,7 +49,9 @@ final class Keyring: Sendable {
     }
 
     /// The record that was written under a name, whatever its form; `path` is for the error.
-    func open(_ bytes: SecretBytes, name: String, path: String) throws(StoreError) -> SecretBytes {
+    package func open(
+        _ bytes: SecretBytes, name: String, path: String
+    ) throws(StoreError) -> SecretBytes {
         guard let envelope = try Envelope(bytes, path: path) else { return bytes }
         guard !keys.isEmpty else { throw .locked(path: path, .noKey) }
         for index in keys.indices {

@@ -1,5 +1,5 @@
 // What every run does before its first line of work: no death by a closed pipe or a full file, no
-// secret in a core file, no socket on a standard descriptor.
+// secret in a core file, no socket on a standard descriptor, as many connections as the system allows.
 
 import CProcess
 
@@ -18,6 +18,7 @@ enum ProcessHardening {
         // A limit on the size of files is a failed write, to be tried again, and not our death.
         signal(SIGXFSZ, SIG_IGN)
         occupyStandardDescriptors()
+        allowDescriptors()
         guard !allowsDumps else { return }
         _ = cprocess_forbid_dumps()
         forbidCoreFiles()
@@ -34,6 +35,20 @@ enum ProcessHardening {
                 return
             }
         }
+    }
+
+    /// Shells and service managers start programs with 1,024 descriptors, for the sake of select(2), which
+    /// nothing here uses; each connection takes one.
+    private static func allowDescriptors() {
+        #if canImport(Glibc)
+            let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        #else
+            let files = RLIMIT_NOFILE
+        #endif
+        var limit = rlimit()
+        guard getrlimit(files, &limit) == 0 else { return }
+        limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, 1 << 18))
+        setrlimit(files, &limit)
     }
 
     /// For kernels that write cores of processes that are not dumpable (fs.suid_dumpable, core(5)).

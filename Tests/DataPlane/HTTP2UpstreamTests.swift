@@ -351,4 +351,45 @@ extension TestPlane {
         #expect(answer.status == 413)
         #expect(answer.body == "too large")
     }
+
+    /// The upstream agrees to HTTP/2 and then says that it wants HTTP/1.1 (RFC 9113 section 7), on the stream or
+    /// for the whole connection.
+    @Test(arguments: [false, true])
+    func `that want HTTP 1 after all get the request again in it`(_ endsConnection: Bool) throws {
+        let authority = TestAuthority()
+        let identity = authority.loopback()
+        let tls = try TLSContext.server(
+            certificateFile: identity.certificateFile, keyFile: identity.keyFile,
+            alpn: ["h2", "http/1.1"])
+        let multiplexed = Mutex(0)
+        let upstream = try FakeUpstream(tls: tls) { connection in
+            guard try connection.stream.peek(3) == "PRI" else {
+                return try connection.serve { .ok($0.body + Octets($0.target)) }
+            }
+            multiplexed.withLock { $0 += 1 }
+            try serve(connection) { peer, stream in
+                if peer[stream.id].head.hasPrefix("GET /new") {
+                    peer.respond(ok("new"), "new", on: stream)
+                } else if endsConnection {
+                    peer.recorder.session.terminate(.http11Required)
+                } else {
+                    peer.recorder.session.reset(stream, .http11Required)
+                }
+            }
+        }
+        let plane = try plane(upstream, caFile: authority.caFile)
+        let client = try HTTP2Peer.client(to: plane.port)
+        for round in 0..<3 {
+            let answer = try client.exchange(
+                "POST", "/\(round)", authority: plane.authority, body: "abc")
+            #expect(answer.body == Octets("abc/\(round)"))
+        }
+        if endsConnection {
+            #expect(multiplexed.withLock { $0 } == 1)
+        } else {
+            // Other requests go on in HTTP/2.
+            let answer = try client.exchange("GET", "/new", authority: plane.authority)
+            #expect(answer.body == "new")
+        }
+    }
 }

@@ -26,6 +26,23 @@ import Vocabulary
         #expect(try client.stream.waitForEnd(within: .seconds(5)) == .closed)
     }
 
+    /// With the connection's age a name is looked up again, which nothing else would cause.
+    @Test func `a busy connection is replaced when it is old (C128)`() throws {
+        let upstream = try FakeUpstream { _ in .ok("x") }
+        var settings = WorkerSettings()
+        settings.upstreamAge = 200
+        let plane = try TestPlane(upstream: upstream.url, settings: settings)
+        let client = try plane.client()
+        let end = ContinuousClock.now + .milliseconds(1000)
+        var served = 0
+        while ContinuousClock.now < end || plane.dialCount < 3 {
+            #expect(try client.exchange().body == "x")
+            served += 1
+        }
+        #expect(upstream.connectionCount >= 3)
+        #expect(plane.dialCount < served)
+    }
+
     @Test func `an upstream that does not answer in time is a 504`() throws {
         let upstream = try FakeUpstream { connection in
             _ = try connection.expectRequest()

@@ -1,4 +1,5 @@
 import Crossing
+import Crypto
 import DataPlane
 import Support
 import Testing
@@ -39,7 +40,7 @@ extension RawClient {
 }
 
 @Suite struct `Upgraded connections` {
-    @Test func `carry the credential at the handshake and then any bytes`() throws {
+    @Test func `carry the credential at the handshake and then any bytes (C057, C058)`() throws {
         let upstream = try FakeUpstream { connection in
             try connection.agree(sending: "first")
             try connection.echo()
@@ -63,6 +64,26 @@ extension RawClient {
         #expect(request.value("Authorization") == "Bearer token-1")
         #expect(request.value("Upgrade") == "websocket")
         #expect(request.value("Connection") == "Upgrade")
+        #expect(request.value("Sec-WebSocket-Key") == "dGhlIHNhbXBsZSBub25jZQ==")
+    }
+
+    @Test func `are asked for in HTTP 1, although the upstream would rather speak HTTP 2 (C058)`()
+        throws
+    {
+        let authority = TestAuthority()
+        let identity = authority.loopback()
+        let tls = try TLSContext.server(
+            certificateFile: identity.certificateFile, keyFile: identity.keyFile,
+            alpn: ["h2", "http/1.1"])
+        let upstream = try FakeUpstream(tls: tls) { connection in
+            try connection.agree(sending: "first")
+            try connection.echo()
+        }
+        let plane = try TestPlane(upstream: upstream.url, caFile: authority.caFile)
+        let client = try plane.client()
+        #expect(try client.shakeHands(early: "early").status == 101)
+        #expect(try client.stream.read(10) == "firstearly")
+        let request = try #require(upstream.requests.first)
         #expect(request.value("Sec-WebSocket-Key") == "dGhlIHNhbXBsZSBub25jZQ==")
     }
 

@@ -7,6 +7,9 @@ import Testing
 
 private let start = HTTP2Frame.preface + HTTP2Frame.settings()
 private let target = [(":method", "GET"), (":scheme", "http"), (":path", "/")]
+private let post = [
+    (":method", "POST"), (":scheme", "http"), (":path", "/"), (":authority", "localhost"),
+]
 
 /// A server that has greeted its client.
 private func server(_ limits: SessionLimits = SessionLimits()) -> Recorder {
@@ -192,7 +195,6 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
         #expect(recorder.session.streamCount == 0)
     }
 
-    /// Late DATA is another matter: nghttp2 drops it and tells nobody.
     @Test func `that begins again what it has ended is sent away`() {
         for first in [HTTP2Frame.reset(1), HTTP2Frame.ping()] {
             let recorder = server()
@@ -214,6 +216,43 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
         #expect(goAway(recorder.produce()) == 1)
     }
 
+    /// nghttp2 drops such DATA and tells nobody.
+    @Test(arguments: [1, 3, 1000])
+    func `that sends data on what it has ended is sent away, however it is cut`(_ piece: Int) {
+        for late in [
+            HTTP2Frame.data(1, "late"), HTTP2Frame.data(1, "", endsStream: true),
+            HTTP2Frame.data(1, Octets.pattern(count: 3000)),
+        ] {
+            for ending in [HTTP2Frame.reset(1), HTTP2Frame.data(1, "end", endsStream: true)] {
+                let recorder = server()
+                recorder.onHead = { stream in
+                    var head = Octets("HTTP/1.1 204 No Content\r\n\r\n").bytes
+                    head.withUnsafeMutableBytes { head in
+                        (recorder.session as? ServerSession)?.sendHead(
+                            head, on: stream, endsStream: true)
+                    }
+                }
+                recorder.receive(
+                    HTTP2Frame.headers(1, post, endsStream: false) + HTTP2Frame.data(1, "body")
+                        + ending)
+                #expect(goAway(recorder.produce()) == nil)
+                var bytes = (late + HTTP2Frame.ping()).bytes[...]
+                while !bytes.isEmpty {
+                    recorder.receive(Octets(Array(bytes.prefix(piece))))
+                    bytes = bytes.dropFirst(piece)
+                }
+                #expect(goAway(recorder.produce()) == 5)
+            }
+        }
+    }
+
+    @Test func `that sends data on a stream that it has passed over is sent away`() {
+        let recorder = server()
+        recorder.receive(HTTP2Frame.get(5))
+        recorder.receive(HTTP2Frame.data(3, "never begun"))
+        #expect(goAway(recorder.produce()) == 1)
+    }
+
     @Test func `may still send on what we have ended`() throws {
         let recorder = server()
         let fields = [
@@ -223,6 +262,7 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
         recorder.session.reset(try #require(recorder.streams[1]), .cancel)
         _ = recorder.produce()
         recorder.receive(HTTP2Frame.data(1, "late") + HTTP2Frame.headers(1, [("x", "y")]))
+        recorder.receive(HTTP2Frame.data(1, "later") + HTTP2Frame.reset(1))
         recorder.receive(HTTP2Frame.get(3))
         #expect(goAway(recorder.produce()) == nil)
         #expect(recorder.order == [1, 3])
@@ -238,6 +278,25 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
         }
         #expect(recorder.order.count == 4)
         #expect(recorder.session.streamCount == 4)
+    }
+
+    /// It cannot have known, and its bodies are under way already.
+    @Test func `that opens more streams than it may can still send their data`() {
+        var limits = SessionLimits()
+        limits.streamsMax = 2
+        let recorder = server(limits)
+        recorder.receive(HTTP2Frame.frame(.settings, flags: HTTP2Frame.acknowledgement))
+        for stream: UInt32 in [1, 3, 5, 7, 9] {
+            recorder.receive(HTTP2Frame.headers(stream, post, endsStream: false))
+        }
+        recorder.receive(HTTP2Frame.reset(1) + HTTP2Frame.headers(11, post, endsStream: false))
+        for stream: UInt32 in [5, 7, 9] {
+            recorder.receive(HTTP2Frame.data(stream, "late", endsStream: true))
+        }
+        recorder.receive(HTTP2Frame.data(11, "body", endsStream: true))
+        #expect(goAway(recorder.produce()) == nil)
+        #expect(recorder.order == [1, 3, 11])
+        #expect(recorder[11].body == "body")
     }
 
     @Test func `that speaks no HTTP 2 is noticed`() {

@@ -59,6 +59,7 @@ private func verdict(
         "/repos//a", "//repos/a", "/repos/a%00", "/repos/a%0a", "/repos/a%7f", "/repos/a%25",
         "/repos/%252e%252e/admin", "/repos/..;/admin", "/repos/a;x=1", "/repos/a%3bx", "/repos/%",
         "/repos/%2", "/repos/%zz", "/repos/%u002e", "/repos/%c0%ae", "/repos/%C1%9c",
+        "/repos/%e0%80%ae", "/repos/%E0%9F%BF", "/repos/%f0%80%80%af", "/repos/%F0%8f%bf%bf",
     ])
     func `refuse a path that could be read in two ways (requirement 25)`(target: String) throws {
         #expect(try verdict("GET", target, allow: ["* /**"]) == .pathAmbiguous)

@@ -95,6 +95,8 @@ package final class HTTP2Peer {
 
     package subscript(_ id: Int32) -> Recorder.Message { recorder[id] }
 
+    package subscript(_ stream: SessionStream) -> Recorder.Message { recorder[stream.id] }
+
     /// Sends what is to be sent.
     package func flush() throws {
         let output = recorder.produce()

@@ -38,13 +38,23 @@ package final class ProxyHome: Sendable {
     /// What processes get instead of the test runner's environment: nothing that names a terminal, a
     /// display, a proxy or a configuration.
     package var environment: [String: String] {
-        [
+        let own = [
             "PATH": "\(directory.path("bin")):/usr/bin:/bin", "HOME": directory.path("home"),
             "XDG_STATE_HOME": directory.path("state"),
             "XDG_CONFIG_HOME": directory.path("home/.config"),
             "LANG": "C.UTF-8", "NO_COLOR": "1",
         ]
+        return own.merging(Self.forSanitizers) { own, _ in own }
     }
+
+    /// What a binary under a sanitizer is told (Tests/Sanitizers/run).
+    private static let forSanitizers: [String: String] = {
+        var found: [String: String] = [:]
+        for name in ["ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "PROXY_ALLOW_DUMPS"] {
+            if let value = getenv(name) { found[name] = String(cString: value) }
+        }
+        return found
+    }()
 
     /// Starts a command and leaves it running.
     package func start(

@@ -84,6 +84,16 @@ package final class SocketStream {
         return take(heldCount)
     }
 
+    /// The next bytes, which stay to be read.
+    package func peek(_ count: Int, within limit: Duration = patience) throws -> Octets {
+        while heldCount < count {
+            guard try fill(within: limit) else {
+                throw Failure.ended("after \(heldCount) of \(count) bytes")
+            }
+        }
+        return Octets(copying: UnsafeRawBufferPointer(rebasing: held[..<count]))
+    }
+
     package func read(_ count: Int, within limit: Duration = patience) throws -> Octets {
         while heldCount < count {
             guard try fill(within: limit) else {
