@@ -43,8 +43,9 @@ final class HTTP2Client {
     private func handle(_ event: SessionEvent) {
         switch event {
         case .head(let stream, let range, let ends, let flaw):
-            // What was reset by the time that it is looked at has cost its client more than us.
-            if stream.isClosed || connection.isClosing { return }
+            // What was reset by the time that it is looked at has cost its client more than us, and so has
+            // what it makes us reset (CVE-2025-8671).
+            if stream.isClosed || stream.isBroken || connection.isClosing { return }
             begin(stream, session.text(in: range), endsStream: ends, flaw)
         case .data(let stream, let bytes, let ends):
             if let exchange = exchange(of: stream) {

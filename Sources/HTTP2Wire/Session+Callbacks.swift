@@ -37,8 +37,12 @@ extension Session {
             Session.with(data) { $0.frameCame(frame!) }
             return 0
         }
-        nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) { _, _, _, data in
-            Session.with(data) { $0.strain.add() }
+        nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) {
+            _, frame, _, data in
+            Session.with(data) {
+                $0.strain.add()
+                $0.streams[frame!.pointee.hd.stream_id]?.isBroken = true
+            }
             return 0
         }
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {

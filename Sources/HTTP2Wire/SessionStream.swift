@@ -11,6 +11,8 @@ package final class SessionStream {
     package var owner: AnyObject?
     /// The peer can send no more, neither can we.
     package internal(set) var isClosed = false
+    /// The peer has broken a rule on it, and it is about to be reset.
+    package internal(set) var isBroken = false
     /// The peer has sent all that it will.
     package internal(set) var hasEnded = false
     /// The client asks for another protocol on this stream (RFC 8441); its head says `Upgrade`.

