@@ -69,7 +69,7 @@ package actor LoginDesk: LoginDemanding {
         var launches: [BootTime] = []
     }
 
-    private let settings: [CredentialID: OAuthSettings]
+    private var settings: [CredentialID: OAuthSettings]
     private let person: PersonPresence
     private let discovery: DiscoveryDesk
     private let surroundings: Surroundings
@@ -90,6 +90,15 @@ package actor LoginDesk: LoginDemanding {
         _ credentials: [CredentialSettings], person: PersonPresence, discovery: DiscoveryDesk,
         in surroundings: Surroundings
     ) {
+        settings = Self.settings(of: credentials)
+        self.person = person
+        self.discovery = discovery
+        self.surroundings = surroundings
+    }
+
+    private static func settings(
+        of credentials: [CredentialSettings]
+    ) -> [CredentialID: OAuthSettings] {
         var settings: [CredentialID: OAuthSettings] = [:]
         for credential in credentials {
             guard case .oauth(let oauth) = credential.kind, oauth.grant.needsPerson else {
@@ -97,10 +106,17 @@ package actor LoginDesk: LoginDemanding {
             }
             settings[credential.id] = oauth
         }
-        self.settings = settings
-        self.person = person
-        self.discovery = discovery
-        self.surroundings = surroundings
+        return settings
+    }
+
+    /// Goes on with these credentials: a login that is pending under terms that no longer hold ends.
+    func replace(_ credentials: [CredentialSettings]) async {
+        let before = settings
+        settings = Self.settings(of: credentials)
+        for (id, old) in before where settings[id] != old {
+            counters[id]?.closed = nil
+            await counters[id]?.attempt?.cancel()
+        }
     }
 
     // MARK: For traffic

@@ -2,6 +2,7 @@
 // a place for log lines. Nothing here reads the process's own environment.
 
 package import Diagnostics
+import Synchronization
 package import TokenStore
 package import Vocabulary
 
@@ -14,7 +15,7 @@ package struct Surroundings: Sendable {
     /// The process's environment, as programs that are started inherit it.
     package var environment: [String: String]
     /// Variables that hold secrets; no program that is started ever sees them.
-    package var secretVariables: Set<String>
+    package let hiddenVariables: HiddenVariables
     /// What a person pastes into a shell in order to log in.
     package var loginCommand: @Sendable (CredentialID) -> String
     /// A fresh number in 0..<1 on each call.
@@ -31,13 +32,28 @@ package struct Surroundings: Sendable {
         self.time = time
         self.log = log
         self.environment = environment
-        self.secretVariables = secretVariables
+        hiddenVariables = HiddenVariables(secretVariables)
         self.loginCommand = loginCommand
         self.chance = chance
     }
 
     /// The environment of programs that are started.
     var cleanEnvironment: [String: String] {
-        environment.filter { !secretVariables.contains($0.key) }
+        hiddenVariables.removed(from: environment)
+    }
+}
+
+/// Names of variables, shared by all who start programs: another configuration may hide more of them.
+package final class HiddenVariables: Sendable {
+    private let names: Mutex<Set<String>>
+
+    init(_ names: Set<String>) { self.names = Mutex(names) }
+
+    /// What was hidden before stays so: its secret may still be in use.
+    package func hide(_ more: Set<String>) { names.withLock { $0.formUnion(more) } }
+
+    func removed(from environment: [String: String]) -> [String: String] {
+        let names = names.withLock { $0 }
+        return environment.filter { !names.contains($0.key) }
     }
 }

@@ -11,6 +11,8 @@ struct ReadRoute {
     var clientField: ClientFieldPolicy?
     /// The names of the listeners that serve it; nil for all.
     var listeners: [Located<String>]?
+    /// Variables for the program of `proxy run`.
+    var export: (urls: [Located<String>], keys: [Located<String>])?
     var places: Places
 
     struct Places {
@@ -37,7 +39,7 @@ struct RouteReader {
             "upstream", "credential", "client_authorization", "set_headers", "remove_headers",
             "host_header", "rewrite_location", "allow_plain_http", "http2", "refusals", "upgrades",
             "allow", "deny", "set_response_headers", "remove_response_headers", "forwarded",
-            "rewrite_cookies",
+            "rewrite_cookies", "env",
         ] + UpstreamReader.sharedKeys
     static let keys =
         ["path", "host", "listeners"] + sharedKeys + ["ca_file"] + UpstreamReader.keys
@@ -103,6 +105,7 @@ struct RouteReader {
         return ReadRoute(
             spec: spec, credential: credential?.value == "none" ? nil : credential,
             clientField: policy, listeners: listeners,
+            export: ExportReader(problems: problems).export(mapping),
             places: .init(
                 route: mapping.place, path: mapping.place(of: "path"),
                 host: mapping.place(of: "host"), upstream: mapping.place(of: "upstream"),

@@ -18,6 +18,9 @@ package struct Settings: Sendable {
     package var timeouts = TimeoutSettings()
     package var limits = LimitSettings()
     package var shutdown = ShutdownSettings()
+    package var reload = ReloadPolicy.watch
+    /// What `proxy run` tells its program, by route.
+    package var exports: [RouteExport] = []
     package var log = LogSettings()
     package var forwardProxy = ForwardProxySettings.environment
     /// Certificates to trust in place of the system's, PEM; for upstreams and providers alike.

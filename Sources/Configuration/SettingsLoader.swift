@@ -98,6 +98,23 @@ extension Settings {
             listenFlags: request.listen.map { Located(value: $0, place: .flag("--listen")) })
     }
 
+    /// Reads one file and no other.
+    static func read(
+        _ file: String, _ request: SettingsRequest, in surroundings: Surroundings
+    ) throws(ConfigurationError) -> Settings {
+        switch ConfigurationFile.contents(of: surroundings.absolute(file)) {
+        case .success(let bytes):
+            return try parse(
+                bytes, file: file, in: surroundings,
+                listenFlags: request.listen.map { Located(value: $0, place: .flag("--listen")) })
+        case .failure(let failure):
+            throw ConfigurationError([
+                ConfigurationProblem(
+                    Place(file: file, spot: .file), "it cannot be read: \(failure.reason)")
+            ])
+        }
+    }
+
     /// Reads the text of a file.
     package static func parse(
         _ bytes: [UInt8], file: String, in surroundings: Surroundings

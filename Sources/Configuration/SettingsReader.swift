@@ -18,7 +18,8 @@ struct SettingsReader {
     static let keys =
         ["listen"] + RouteReader.sharedKeys + [
             "routes", "credentials", "allowed_hosts", "allowed_origins", "local_secret",
-            "require_header", "timeouts", "limits", "shutdown", "log", "forward_proxy", "ca_file",
+            "require_header", "timeouts", "limits", "shutdown", "reload", "log", "forward_proxy",
+            "ca_file",
             "state_dir", "store", "workers",
         ]
     static let later = [
@@ -64,6 +65,8 @@ struct SettingsReader {
         let tuning = TuningReader(mapping: mapping, problems: problems, paths: paths)
         let (timeouts, limits) = (tuning.timeouts(), tuning.limits())
         let (shutdown, log) = (tuning.shutdown(), tuning.log())
+        let reload = mapping.choice("reload", ReloadPolicy.allCases.map { ($0.rawValue, $0) })
+        let exports = ExportReader(problems: problems).exports(of: routes)
         let forwardProxy = tuning.forwardProxy()
         let stateDirectory = mapping.name("state_dir").map { paths.resolve($0.value) }
         let store = StoreReader(mapping: mapping, problems: problems, paths: paths).settings()
@@ -76,7 +79,8 @@ struct SettingsReader {
         return Settings(
             file: file, listen: listen.map(\.value), routeSpecs: specs, routes: table,
             credentials: credentials.map(\.value), access: access, timeouts: timeouts,
-            limits: limits, shutdown: shutdown, log: log, forwardProxy: forwardProxy,
+            limits: limits, shutdown: shutdown, reload: reload ?? .watch, exports: exports,
+            log: log, forwardProxy: forwardProxy,
             caFile: caFile, stateDirectory: stateDirectory ?? defaults.stateDirectory,
             store: store, workers: workers ?? defaults.workers)
     }

@@ -1,13 +1,13 @@
 // Everything that the two planes say to each other. Values only; no behaviour.
 
 package import Bytes
-package import Routing
 package import Vocabulary
 
 /// Control plane to one worker.
 package enum ToWorker: Sendable {
-    /// Use this table from the next request on; requests under way end under the one they began with.
-    case install(RouteTable)
+    /// Go on with the configuration that the data plane's own side holds ready, from the next request on;
+    /// requests under way end under the one they began with.
+    case reconfigure
     /// A credential was made or replaced.
     case credential(CredentialUpdate)
     /// No credential newer than `newerThan` is to be had; whoever waits for one is told why.

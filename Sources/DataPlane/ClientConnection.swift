@@ -69,8 +69,16 @@ final class ClientConnection: ByteStream {
     }
 
     private func begin() {
-        arm(.clientIdle)
+        rest()
         startReading()
+    }
+
+    /// Waits for a request: the next, or the last one.
+    private func rest() {
+        // Beside an application that still calls, one that has not asked yet has all the time there is.
+        let isWelcome =
+            !rules.isRetired && http1 == nil && worker.settings.acceptsWhileDraining
+        arm(isLeaving && !isWelcome ? .lastRequest : .clientIdle)
     }
 
     // MARK: Bytes from the client
@@ -225,7 +233,7 @@ final class ClientConnection: ByteStream {
     func exchangeFinished(closes: Bool) {
         if closes || isClosing || hasFailedWriting { return linger() }
         phase = .head
-        arm(.clientIdle)
+        rest()
         // Within `consume` the loop there goes on by itself.
         consumeInbox()
     }
@@ -263,6 +271,10 @@ final class ClientConnection: ByteStream {
         case .clientHandshake, .linger: close()
         case .clientHead, .clientIdle:
             if let http2 { http2.expire() } else { close() }
+        case .lastRequest:
+            if let http2 { return http2.leaveNow() }
+            // One that has come already, unseen yet, is answered.
+            hasUnreadInput ? arm(.lastRequest) : close()
         default: preconditionFailure("a client connection arms no other deadline")
         }
     }
@@ -273,13 +285,14 @@ final class ClientConnection: ByteStream {
         if let http1 { http1.abandon() } else { close() }
     }
 
-    /// Between requests a connection ends at once when the worker drains: but not one whose request
-    /// has come already, unseen yet, nor a fresh one where such are still taken.
-    func closeIfIdle() {
-        if let http2 { return http2.drain() }
-        guard phase == .head, inbox.isEmpty, isFlushed else { return }
-        let isWelcome = http1 == nil && worker.settings.acceptsWhileDraining
-        if !isWelcome, !hasUnreadInput { close() }
+    /// Whether the connection is to end: with the answer under way, or soon where there is none.
+    var isLeaving: Bool { worker.isDraining || rules.isRetired }
+
+    /// The connection is to end now that it `isLeaving`. A client may have sent a request already that is
+    /// not seen yet, so an idle connection has a moment.
+    func leave() {
+        if let http2 { return http2.leave() }
+        if phase == .head, inbox.isEmpty, isFlushed { rest() }
     }
 
     override func didClose() { worker.clientClosed(self) }

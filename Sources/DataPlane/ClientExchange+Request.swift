@@ -29,14 +29,15 @@ extension ClientExchange {
         }
         startBody(framing)
 
-        if let refusal = rules.access.judge(worker.requestHead, target, bytes) {
+        let terms = rules.terms
+        if let refusal = terms.access.judge(worker.requestHead, target, bytes) {
             return answer(.access(refusal))
         }
         if PageAccess.isPreflight(worker.requestHead) { return answerPreflight(bytes) }
-        let installed = worker.installed
+        let installed = terms.installed
         guard
             let index = installed.table.match(
-                worker.requestHead, target, bytes, listener: rules.number)
+                worker.requestHead, target, bytes, listener: terms.number)
         else {
             return answer(.routeNotFound)
         }

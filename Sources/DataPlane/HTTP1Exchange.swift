@@ -60,7 +60,7 @@ final class HTTP1Exchange: ClientExchange {
 
     /// A client that is not done with its request cannot be read past it.
     override var endsConnection: Bool {
-        !record.persists || !isRequestWhole || worker.isDraining
+        !record.persists || !isRequestWhole || connection.isLeaving
     }
 
     override func terms(closes: Bool) -> ClientTerms {

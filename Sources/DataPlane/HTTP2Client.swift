@@ -18,6 +18,8 @@ final class HTTP2Client {
     private var parser: HeadParser
     private var isHeadTimed = false
     private var isIdle = false
+    /// Whether the client knows which request is the last one.
+    private var hasSaidLast = false
 
     /// The most that is put together for one write.
     private static let outputBytesMax = 64 * 1024
@@ -28,6 +30,7 @@ final class HTTP2Client {
         session = ServerSession(worker.settings.clientSessionLimits)
         parser = HeadParser(limits: worker.settings.requestLimits)
         connection.requestCallBeforeWaiting()
+        if connection.isLeaving { leave() }
     }
 
     var rules: ListenerRules { connection.rules }
@@ -127,9 +130,13 @@ final class HTTP2Client {
         if isHeadTimed {
             isHeadTimed = false
             connection.disarm()
+            if connection.isLeaving && !hasSaidLast { connection.arm(.lastRequest) }
         }
         let isIdle = session.streamCount == 0
-        if isIdle && worker.isDraining { return over() }
+        if connection.isLeaving {
+            if isIdle && hasSaidLast { over() }
+            return
+        }
         guard isIdle != self.isIdle else { return }
         self.isIdle = isIdle
         if isIdle { connection.arm(.clientIdle) } else { connection.disarm() }
@@ -137,8 +144,18 @@ final class HTTP2Client {
 
     // MARK: Ends
 
-    /// No request is accepted from now on; the connection ends with the last one under way.
-    func drain() {
+    /// The connection ends with the last request under way. The client is told so first, and a moment
+    /// later which request that is: those that crossed the first word are still answered (RFC 9113
+    /// section 6.8).
+    func leave() {
+        session.announceEnd()
+        if !isHeadTimed { connection.arm(.lastRequest) }
+        wake()
+    }
+
+    /// The moment is over.
+    func leaveNow() {
+        hasSaidLast = true
         session.goAway()
         wake()
     }

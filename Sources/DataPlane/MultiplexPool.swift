@@ -32,7 +32,7 @@ struct MultiplexPool {
     private var slots: [Slot] = []
     private let connectionsMax: Int
     private let waitingMax: Int
-    private let ageMax: UInt64
+    var ageMax: UInt64
     private var waitingCount = 0
 
     init(connectionsMax: Int, waitingMax: Int, ageMax: UInt64) {

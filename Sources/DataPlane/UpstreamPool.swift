@@ -7,7 +7,7 @@ struct UpstreamPool {
     // SAFETY: a connection removes itself before it closes, and lives until it is closed.
     private var idle: [[Unmanaged<UpstreamConnection>]] = []
     private let perUpstreamMax: Int
-    private let ageMax: UInt64
+    var ageMax: UInt64
 
     init(perUpstreamMax: Int, ageMax: UInt64) {
         self.perUpstreamMax = perUpstreamMax

@@ -23,6 +23,15 @@ final class UpstreamTrust: Sendable {
         }
     }
 
+    /// The same for a table that comes after another, with files as they are now. When it throws, what
+    /// was made before stays.
+    func renew(for table: RouteTable) throws(TLSError) {
+        let fresh = UpstreamTrust()
+        try fresh.prepare(for: table)
+        let made = fresh.contexts.withLock { $0 }
+        contexts.withLock { $0.merge(made) { $1 } }
+    }
+
     /// Asked once for each new connection.
     ///
     /// - Parameter dial: one that is for a single exchange does not offer HTTP/2 unless it must.

@@ -25,45 +25,23 @@ final class InstalledTable {
     }
 }
 
-/// What one listener lets in.
-final class ListenerRules {
-    let access: AccessGuard
-    /// Which routes it serves.
-    let number: Int
-    let identity: ServerIdentity?
-    let users: Set<UInt32>?
-
-    /// Whether its clients speak TLS.
-    var isSecure: Bool { identity != nil }
-
-    init(_ listener: DataListener) {
-        access = listener.access
-        number = listener.number
-        identity = listener.identity
-        users = listener.users
-    }
-
-    /// Whether the process at the other end may talk to us at all (SO_PEERCRED).
-    func admits(_ client: ByteStream) -> Bool {
-        guard let users else { return true }
-        return client.peerUser.map(users.contains) ?? false
-    }
-}
-
 /// Everything that one thread of the data plane owns.
 final class Worker {
     let number: Int
     let loop: EventLoop
-    let settings: WorkerSettings
+    private(set) var settings: WorkerSettings
     let mailbox: Mailbox<ToWorker>
     private let waker: Waker
     let toControl: @Sendable (ToControl) -> Void
     private let trust: UpstreamTrust
-    private let log: Log
+    let log: Log
+    /// Where the newest configuration is.
+    let board: PlanBoard
+    var planNumber: Int
 
     private(set) var installed: InstalledTable
     /// One for each listener.
-    private let rules: [ListenerRules]
+    var gates: [Gate] = []
     private(set) var credentials: CredentialView
     var pool: UpstreamPool
     var multiplexed: MultiplexPool
@@ -82,7 +60,6 @@ final class Worker {
 
     // SAFETY: a client removes itself before it is released.
     private var clients: [Unmanaged<ClientConnection>] = []
-    private var listeners: [Listener] = []
     private var waiting: WaitingRoom
     private var dials = DialTable()
     var reports = ReportBudget()
@@ -95,13 +72,15 @@ final class Worker {
     private var lastBootTime = BootTime(milliseconds: 0)
 
     init(
-        number: Int, settings: WorkerSettings, table: RouteTable, listeners: [DataListener],
-        credentials: Int, trust: UpstreamTrust, log: Log,
+        number: Int, board: PlanBoard, credentials: Int, trust: UpstreamTrust, log: Log,
         toControl: @escaping @Sendable (ToControl) -> Void
     ) throws(ReactorError) {
+        let plan = board.newest
+        let (settings, table) = (plan.settings, plan.table)
         self.number = number
         self.settings = settings
-        rules = listeners.map(ListenerRules.init)
+        self.board = board
+        planNumber = plan.number
         self.trust = trust
         self.log = log
         self.toControl = toControl
@@ -138,25 +117,45 @@ final class Worker {
         var worker: Unmanaged<Worker>?
     }
 
-    /// Accepts from the sockets, one for each guard.
-    func listen(on sockets: [ListenSocket]) throws(ReactorError) {
-        for (index, socket) in sockets.enumerated() {
-            let listener = try Listener(
-                on: loop, socket,
-                makeStream: { [unowned self] in
-                    guard clients.count < settings.clientsMax else { return nil }
-                    return ClientConnection(self, rules[index])
-                },
-                onAccept: { [unowned self] stream in
-                    let client = unsafeDowncast(stream, to: ClientConnection.self)
-                    guard rules[index].admits(client) else { return client.close() }
-                    client.place = clients.count
-                    // SAFETY: see `clients`.
-                    clients.append(Unmanaged.passUnretained(client))
-                    client.start()
-                })
-            listeners.append(listener)
+    /// A listener, and the rules of those who come through it.
+    struct Gate {
+        let identifier: Int
+        let rules: ListenerRules
+        let listener: Listener
+        let socket: ListenSocket
+
+        /// Those that wait to be accepted would be reset with the last share of the socket; where a
+        /// service manager keeps it they wait for the next process.
+        func close() {
+            if !socket.isInherited { listener.acceptWaiting() }
+            listener.close()
         }
+    }
+
+    /// Accepts from the sockets of the configuration.
+    func listen() throws(ReactorError) {
+        for listener in board.newest.listeners { gates.append(try open(listener)) }
+    }
+
+    func open(_ listener: DataListener) throws(ReactorError) -> Gate {
+        let rules = ListenerRules(listener, installed)
+        let share = try Listener(
+            on: loop, listener.socket,
+            makeStream: { [unowned self] in
+                guard clients.count < settings.clientsMax else { return nil }
+                return ClientConnection(self, rules)
+            },
+            onAccept: { [unowned self] stream in
+                let client = unsafeDowncast(stream, to: ClientConnection.self)
+                guard rules.admits(client) else { return client.close() }
+                client.place = clients.count
+                // SAFETY: see `clients`.
+                clients.append(Unmanaged.passUnretained(client))
+                client.start()
+            })
+        return Gate(
+            identifier: listener.identifier, rules: rules, listener: share,
+            socket: listener.socket)
     }
 
     /// Runs until it is stopped or drained.
@@ -170,7 +169,7 @@ final class Worker {
     private func readMail() {
         for message in mailbox.takeAll() {
             switch message {
-            case .install(let table): install(table)
+            case .reconfigure: reconfigure()
             case .credential(let update): install(update)
             case .refused(let slot, let generation, let refusal):
                 for client in waiting.take(slot, upTo: generation) {
@@ -183,19 +182,32 @@ final class Worker {
         }
     }
 
-    private func install(_ table: RouteTable) {
-        installed = InstalledTable(table.unshared(), epoch: installed.epoch + 1)
+    /// Durations and what is logged change while it runs; sizes are those of the start.
+    func adopt(_ settings: WorkerSettings) {
+        self.settings = settings
+        loop.setDurations(settings)
+        pool.ageMax = settings.upstreamAge
+        multiplexed.ageMax = settings.upstreamAge
+    }
+
+    func install(_ table: RouteTable) {
+        let slots = table.routes.compactMap { $0.credential?.index }.max().map { $0 + 1 } ?? 0
+        credentials.grow(to: slots)
+        waiting.grow(to: slots)
+        let isSameUpstreams = table.upstreams == installed.table.upstreams
+        installed = InstalledTable(
+            table.unshared(), epoch: installed.epoch + (isSameUpstreams ? 0 : 1))
+        guard !isSameUpstreams else { return }
         pool.reset(upstreams: table.upstreams.count)
         let shared = multiplexed.reset(upstreams: table.upstreams.count)
         sessions = Array(repeating: nil, count: table.upstreams.count)
         for connection in shared.connections { connection.retire() }
         for client in shared.waiting { client.takeUnretainedValue().connectAlone() }
-        let slots = table.routes.compactMap { $0.credential?.index }.max().map { $0 + 1 } ?? 0
-        credentials.grow(to: slots)
-        waiting.grow(to: slots)
     }
 
     private func install(_ update: CredentialUpdate) {
+        credentials.grow(to: update.slot.index + 1)
+        waiting.grow(to: update.slot.index + 1)
         credentials.install(update)
         guard update.line != nil, update.generation > .none else { return }
         let older = Generation(update.generation.count - 1)
@@ -384,29 +396,39 @@ final class Worker {
         let now = SystemTime.bootTime().milliseconds
         let left = deadline.milliseconds - min(deadline.milliseconds, now)
         graceTimer = LoopTimer(on: loop, milliseconds: left) { [unowned self] in stop() }
-        if !settings.acceptsWhileDraining { closeListeners() }
-        for client in clients { client.takeUnretainedValue().closeIfIdle() }
+        // Beside an application that still calls, what only this machine can reach stays open.
+        closeGates { !settings.acceptsWhileDraining || !$0.socket.isLocal }
+        letGo { _ in true }
         if clients.isEmpty && !settings.acceptsWhileDraining { finish() }
     }
 
     private func stop() {
         isDraining = true
         isStopping = true
-        closeListeners()
+        closeGates { _ in true }
         for client in clients { client.takeUnretainedValue().abandon() }
         if clients.isEmpty { finish() }
     }
 
-    private func closeListeners() {
-        for listener in listeners { listener.close() }
-        listeners = []
+    private func closeGates(where isLeaving: (Gate) -> Bool) {
+        let leaving = gates.filter(isLeaving)
+        gates.removeAll(where: isLeaving)
+        for gate in leaving { gate.close() }
+    }
+
+    /// Lets the connections end with what they are at.
+    func letGo(where isLeaving: (ClientConnection) -> Bool) {
+        for client in clients {
+            let client = client.takeUnretainedValue()
+            if isLeaving(client) { client.leave() }
+        }
     }
 
     /// Nobody is left. The loop's end closes what is still idle.
     private func finish() {
         isStopping = true
         graceTimer?.cancel()
-        closeListeners()
+        closeGates { _ in true }
         pool.reset(upstreams: 0)
         for connection in multiplexed.reset(upstreams: 0).connections { connection.close() }
         waker.close()

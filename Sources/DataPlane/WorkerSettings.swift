@@ -39,6 +39,9 @@ package struct WorkerSettings: Sendable {
     /// How long a client that expects a 100 waits for the upstream's before it gets ours. Shorter than
     /// clients wait by themselves (curl: a second), long enough for an upstream that means to refuse.
     package var expectContinue: UInt64 = 300
+    /// How long an idle connection stays when the worker drains: a request that was on its way is still
+    /// answered then, and in HTTP/2 a client hears of the end before the end.
+    package var lastRequest: UInt64 = 500
     /// How long a closed connection's peer may take to close its side.
     package var linger: UInt64 = 2000
     /// Between two bytes of a tunnel, either way.
@@ -87,6 +90,7 @@ extension DeadlineKind {
     static var tunnelIdle: DeadlineKind { DeadlineKind(8) }
     static var tunnelHalfClosed: DeadlineKind { DeadlineKind(9) }
     static var clientHandshake: DeadlineKind { DeadlineKind(10) }
+    static var lastRequest: DeadlineKind { DeadlineKind(11) }
     static var streamWait: DeadlineKind { DeadlineKind(15) }
 }
 
@@ -101,6 +105,7 @@ extension EventLoop {
         setDuration(.response, milliseconds: settings.response)
         setDuration(.upstreamIdle, milliseconds: settings.upstreamIdle)
         setDuration(.clientHandshake, milliseconds: settings.clientHead)
+        setDuration(.lastRequest, milliseconds: settings.lastRequest)
         setDuration(.tunnelIdle, milliseconds: settings.tunnelIdle)
         setDuration(.tunnelHalfClosed, milliseconds: settings.tunnelHalfClosed)
         // A connection is dialled and secured in twice that; then a stream has to become free.

@@ -62,6 +62,9 @@ package final class ServerSession: Session {
         if stream.isSent { reset(stream, .none) }
     }
 
+    /// Says that `goAway` will follow; streams are accepted until then (RFC 9113 section 6.8).
+    package func announceEnd() { nghttp2_submit_shutdown_notice(handle) }
+
     /// No stream is accepted from now on; those that are open go on.
     package func goAway() {
         let last = nghttp2_session_get_last_proc_stream_id(handle)

@@ -14,6 +14,11 @@ package struct ListenSocket: Sendable {
     package let isUnix: Bool
     /// The socket file that is ours to remove.
     let file: FileIdentity?
+    /// Whether a service manager has opened it, and keeps it when we go.
+    package var isInherited = false
+
+    /// Whether only this machine can reach it.
+    package var isLocal: Bool { isUnix || address == "::1" || address.hasPrefix("127.") }
 
     package static let backlog: Int32 = 1024
 

@@ -36,6 +36,35 @@ package final class Listener {
         }
     }
 
+    /// Takes those that are connected already and wait to be accepted, before the socket goes and takes
+    /// them along.
+    package func acceptWaiting() {
+        var descriptor: Int32 = -1
+        let raw = UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
+        guard !isClosing, uv_fileno(raw, &descriptor) == 0 else { return }
+        for _ in 0..<ListenSocket.backlog {
+            let taken = accept(descriptor, nil, nil)
+            if taken < 0 {
+                if errno == EINTR || errno == ECONNABORTED { continue }
+                return
+            }
+            // Swift does not see accept4(2), which would do both at once.
+            _ = fcntl(taken, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(taken, F_SETFL, fcntl(taken, F_GETFL) | O_NONBLOCK)
+            guard let stream = makeStream() else {
+                Glibc.close(taken)
+                continue
+            }
+            do throws(ReactorError) {
+                try stream.open(descriptor: taken)
+                onAccept(stream)
+            } catch {
+                Glibc.close(taken)
+                stream.close()
+            }
+        }
+    }
+
     /// Accepts no more here; the socket itself stays open for others.
     package func close() {
         guard !isClosing else { return }

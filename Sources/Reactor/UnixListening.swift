@@ -72,12 +72,14 @@ extension ListenSocket {
                 String(decoding: bytes[2..<Int(max(size, 2))].prefix { $0 != 0 }, as: UTF8.self)
             }
             return ListenSocket(
-                descriptor: descriptor, port: 0, address: path, isUnix: true, file: nil)
+                descriptor: descriptor, port: 0, address: path, isUnix: true, file: nil,
+                isInherited: true)
         case AF_INET, AF_INET6:
             let address = PeerFacts.literal(&storage) ?? ""
             let port = withUnsafeBytes(of: &storage) { UInt16($0[2]) << 8 | UInt16($0[3]) }
             return ListenSocket(
-                descriptor: descriptor, port: port, address: address, isUnix: false, file: nil)
+                descriptor: descriptor, port: port, address: address, isUnix: false, file: nil,
+                isInherited: true)
         default: throw ReactorError(code: UV_EAFNOSUPPORT.rawValue)
         }
     }

@@ -2,7 +2,7 @@
 // property that is empty sends nothing; no parameter is sent twice.
 
 /// Parameters that have keys of their own in the configuration.
-package struct AuthorizationSettings: Sendable {
+package struct AuthorizationSettings: Equatable, Sendable {
     /// Whether requests are pushed even where the server does not demand it (RFC 9126).
     package var isPushed = false
     /// Whether a login stops where the metadata does not list S256, as the MCP authorization

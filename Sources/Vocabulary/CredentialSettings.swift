@@ -37,8 +37,8 @@ package struct Injection: Hashable, Sendable {
 }
 
 /// One entry of `credentials`.
-package struct CredentialSettings: Sendable {
-    package enum Kind: Sendable {
+package struct CredentialSettings: Equatable, Sendable {
+    package enum Kind: Equatable, Sendable {
         case oauth(OAuthSettings)
         /// A token from a file or the environment; a file is read again when it changes.
         case fixed(SecretSource)
@@ -64,7 +64,7 @@ package struct CredentialSettings: Sendable {
 }
 
 /// An OAuth client and the grant that it uses.
-package struct OAuthSettings: Sendable {
+package struct OAuthSettings: Equatable, Sendable {
     /// RFC 6749 section 2.3; RFC 7591 section 2 has the names.
     package enum ClientAuthentication: String, Sendable {
         case none
@@ -77,7 +77,7 @@ package struct OAuthSettings: Sendable {
     }
 
     /// Where the endpoints come from.
-    package enum Endpoints: Sendable {
+    package enum Endpoints: Equatable, Sendable {
         /// An issuer whose metadata names them (RFC 8414; OpenID Connect Discovery 1.0).
         case issuer(String)
         /// By hand; `issuer` is compared with what answers claim, when it is known. Only a login in

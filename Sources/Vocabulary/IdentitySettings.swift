@@ -1,7 +1,7 @@
 // Whom a login may be of, and what tells: how ID tokens are judged besides what no configuration may
 // change, and which of a login's tokens is the credential.
 
-package struct IdentitySettings: Sendable {
+package struct IdentitySettings: Equatable, Sendable {
     /// Names of signature algorithms (RFC 7518 section 3.1); empty allows every one with a public key.
     package var algorithms: [String] = []
     /// Audiences of an ID token that are trusted besides the client itself.

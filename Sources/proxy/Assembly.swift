@@ -14,39 +14,56 @@ import Vocabulary
 
 /// A proxy that forwards requests, from the moment it is made until it has drained.
 final class RunningProxy: Sendable {
-    /// Where it listens: a URL, or `unix:` and a path.
-    let addresses: [String]
-    /// The TCP ports among them.
-    let ports: [UInt16]
-    private let group: WorkerGroup
-    private let listeners: BoundListeners
-    private let keepsAccepting: Bool
-    private let tools: CredentialTools
+    let running: Running
+    let group: WorkerGroup
+    let plane: ControlPlane
+    let dials: DialRelay
+    let tools: CredentialTools
+    let person: PersonPresence
+    let log: Log
+    let world: World
+    private let listeners: SharedListeners
     private let messages: AsyncStream<ToControl>.Continuation
     private let control: Task<Void, Never>
 
     private init(
-        group: WorkerGroup, listeners: BoundListeners, keepsAccepting: Bool, tools: CredentialTools,
-        messages: AsyncStream<ToControl>.Continuation, control: Task<Void, Never>
+        _ running: Running, group: WorkerGroup, plane: ControlPlane, dials: DialRelay,
+        tools: CredentialTools, person: PersonPresence, log: Log, in world: World,
+        listeners: SharedListeners, messages: AsyncStream<ToControl>.Continuation,
+        control: Task<Void, Never>
     ) {
+        self.running = running
         self.group = group
-        self.listeners = listeners
-        self.keepsAccepting = keepsAccepting
+        self.plane = plane
+        self.dials = dials
         self.tools = tools
+        self.person = person
+        self.log = log
+        self.world = world
+        self.listeners = listeners
         self.messages = messages
         self.control = control
-        addresses = listeners.all.map(\.url)
-        ports = listeners.ports
     }
+
+    /// Those of the configuration in use.
+    var currentListeners: BoundListeners {
+        get { listeners.value }
+        set { listeners.value = newValue }
+    }
+
+    /// Where it listens: a URL, or `unix:` and a path.
+    var addresses: [String] { currentListeners.all.map(\.url) }
+    /// The TCP ports among them.
+    var ports: [UInt16] { currentListeners.ports }
 
     /// Binds, then starts everything; when it throws, nothing is left behind that listens.
     static func start(
-        _ settings: Settings, person: PersonPresence, log: Log,
+        _ running: Running, person: PersonPresence, log: Log,
         loginCommand: @escaping @Sendable (CredentialID) -> String, in world: World
     ) async throws(CommandFailure) -> RunningProxy {
-        let listeners = try BoundListeners(settings, in: world, log: log)
+        let listeners = try BoundListeners(running.settings, in: world, log: log)
         do throws(CommandFailure) {
-            return try await start(settings, on: listeners, person, log, loginCommand, in: world)
+            return try await start(running, on: listeners, person, log, loginCommand, in: world)
         } catch {
             listeners.close()
             throw error
@@ -54,9 +71,10 @@ final class RunningProxy: Sendable {
     }
 
     private static func start(
-        _ settings: Settings, on listeners: BoundListeners, _ person: PersonPresence, _ log: Log,
+        _ running: Running, on listeners: BoundListeners, _ person: PersonPresence, _ log: Log,
         _ loginCommand: @escaping @Sendable (CredentialID) -> String, in world: World
     ) async throws(CommandFailure) -> RunningProxy {
+        let settings = running.settings
         let tools = try CredentialTools(
             settings, log: log, listening: listeners.ports, loginCommand: loginCommand,
             in: world)
@@ -87,22 +105,25 @@ final class RunningProxy: Sendable {
         }
         let plane = ControlPlane(settings.credentials, person: person, in: tools.surroundings)
         let mailboxes = group.mailboxes
+        let shared = SharedListeners(listeners)
         let control = Task {
-            let certificates = Task { await listeners.watchCertificates(log) }
+            let certificates = Task { await shared.watchCertificates(log) }
             await plane.run(messages: stream, workers: mailboxes)
             certificates.cancel()
         }
         return RunningProxy(
-            group: group, listeners: listeners, keepsAccepting: settings.shutdown.keepsAccepting,
-            tools: tools, messages: messages, control: control)
+            running, group: group, plane: plane, dials: dials, tools: tools, person: person,
+            log: log, in: world, listeners: shared, messages: messages, control: control)
     }
 
     /// Finishes what runs, at most for so long; then saves what the auth core still holds.
     func drain(graceMilliseconds: UInt64) async {
         let deadline = SystemTime.bootTime().advanced(byMilliseconds: graceMilliseconds)
+        let keepsAccepting = running.settings.shutdown.keepsAccepting
+        // Ours first: the workers, who leave last, take those that are connected already. With a socket
+        // that were still open here new clients would come in to wait for nobody.
+        currentListeners.close { !keepsAccepting || !$0.socket.isLocal }
         group.post(.drain(until: deadline))
-        // A socket that is still open here would let new clients in to wait for nobody.
-        if !keepsAccepting { closeSockets() }
         let group = group
         await withCheckedContinuation { done in
             startThread {
@@ -110,14 +131,10 @@ final class RunningProxy: Sendable {
                 done.resume()
             }
         }
-        if keepsAccepting { closeSockets() }
+        if keepsAccepting { currentListeners.close(where: \.socket.isLocal) }
         messages.finish()
         await control.value
         tools.stop()
-    }
-
-    private func closeSockets() {
-        listeners.close()
     }
 }
 
@@ -125,7 +142,7 @@ final class RunningProxy: Sendable {
 
 extension AccessSettings {
     /// The local secret, read once; a start without it would be a start without a lock.
-    fileprivate func readSecret(
+    func readSecret(
         in surroundings: AuthCore.Surroundings
     ) async throws(CommandFailure) -> SecretBytes? {
         guard let source = localSecret?.source else { return nil }
@@ -138,7 +155,7 @@ extension AccessSettings {
 }
 
 extension WorkerSettings {
-    fileprivate init(_ settings: Settings, person: PersonPresence) {
+    init(_ settings: Settings, person: PersonPresence) {
         self.init()
         headBytesMax = settings.limits.headBytes
         fieldsMax = settings.limits.fields
@@ -182,24 +199,35 @@ extension Settings {
 }
 
 /// Takes the workers' wishes for connections to the dialler and brings the sockets back.
-private final class DialRelay: Sendable {
+final class DialRelay: Sendable {
+    private struct State {
+        var mailboxes: [Mailbox<ToWorker>] = []
+        var timeoutMilliseconds: UInt64
+    }
+
     private let dialler: Dialler
-    private let timeoutMilliseconds: UInt64
-    private let mailboxes = Mutex<[Mailbox<ToWorker>]>([])
+    private let state: Mutex<State>
 
     init(_ dialler: Dialler, timeoutMilliseconds: UInt64) {
         self.dialler = dialler
-        self.timeoutMilliseconds = timeoutMilliseconds
+        state = Mutex(State(timeoutMilliseconds: timeoutMilliseconds))
     }
 
     /// Before any worker starts.
     func connect(_ mailboxes: [Mailbox<ToWorker>]) {
-        self.mailboxes.withLock { $0 = mailboxes }
+        state.withLock { $0.mailboxes = mailboxes }
+    }
+
+    /// For connections from now on.
+    func setTimeout(milliseconds: UInt64) {
+        state.withLock { $0.timeoutMilliseconds = milliseconds }
     }
 
     func dial(_ target: DialTarget, _ ticket: Ticket) {
-        let mailbox = mailboxes.withLock { $0[ticket.worker] }
-        dialler.dial(target, timeoutMilliseconds: timeoutMilliseconds) { result in
+        let (mailbox, timeout) = state.withLock { state in
+            (state.mailboxes[ticket.worker], state.timeoutMilliseconds)
+        }
+        dialler.dial(target, timeoutMilliseconds: timeout) { result in
             mailbox.post(.dialled(ticket, result))
         }
     }

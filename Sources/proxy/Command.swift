@@ -1,17 +1,19 @@
 // What a command is: a value parsed from words, run in a world that is handed in, with a help text
 // that begins with an example.
 
-/// What the shell learns; sysexits(3) has 78.
-enum ExitCode: Int32, Sendable {
-    case success = 0
-    case failure = 1
-    case usage = 2
-    case loginNeeded = 3
-    case denied = 4
-    case timedOut = 5
-    case configuration = 78
+/// What the shell learns; sysexits(3) has 78. `proxy run` ends with the code of its program.
+struct ExitCode: Equatable, Sendable {
+    let rawValue: Int32
+
+    static let success = ExitCode(rawValue: 0)
+    static let failure = ExitCode(rawValue: 1)
+    static let usage = ExitCode(rawValue: 2)
+    static let loginNeeded = ExitCode(rawValue: 3)
+    static let denied = ExitCode(rawValue: 4)
+    static let timedOut = ExitCode(rawValue: 5)
+    static let configuration = ExitCode(rawValue: 78)
     /// 128 and the number of SIGINT, as shells count.
-    case interrupted = 130
+    static let interrupted = ExitCode(rawValue: 130)
 }
 
 /// One command of `proxy`, one file each.

@@ -67,7 +67,7 @@ struct DemoStage: Sendable {
             tools = try CredentialTools(settings, for: flags, in: world)
             // A tour is no place for a log.
             proxy = try await RunningProxy.start(
-                settings, person: .absent, log: Log(level: .error, format: .text),
+                Running(settings), person: .absent, log: Log(level: .error, format: .text),
                 loginCommand: { flags.loginCommand($0, in: settings) }, in: world)
         } catch {
             servers.stop()

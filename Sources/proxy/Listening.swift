@@ -18,11 +18,14 @@ import Routing
 /// A socket that listens, with what the configuration says of it.
 struct BoundListener: Sendable {
     let socket: ListenSocket
+    let settings: ListenerSettings
+    /// The same for as long as its connections may go on with it.
+    let identifier: Int
     /// Its place in `Settings.listen`.
-    let number: Int
+    var number: Int
     let identity: ServerIdentity?
     /// Whose processes a Unix socket lets in; nil on TCP.
-    let users: Set<UInt32>?
+    var users: Set<UInt32>?
 
     /// As it can be written into a URL, or as `unix:` and a path.
     var url: String {
@@ -36,13 +39,16 @@ struct BoundListener: Sendable {
             port: socket.port, secret: secret, isSecure: identity != nil,
             checksHost: !socket.isUnix)
         return DataListener(
-            socket, access, number: number, identity: identity, users: users)
+            socket, access, number: number, identity: identity, users: users,
+            identifier: identifier)
     }
 }
 
 /// All listeners of a run.
 struct BoundListeners: Sendable {
-    private(set) var all: [BoundListener] = []
+    var all: [BoundListener] = []
+    /// The next listener's identifier.
+    var nextIdentifier = 0
 
     /// TCP ports.
     var ports: [UInt16] { all.map(\.socket.port).filter { $0 != 0 } }
@@ -59,8 +65,10 @@ struct BoundListeners: Sendable {
                 for socket in try Self.sockets(listener, settings, &passed, log) {
                     all.append(
                         BoundListener(
-                            socket: socket, number: number, identity: identity,
+                            socket: socket, settings: listener, identifier: nextIdentifier,
+                            number: number, identity: identity,
                             users: socket.isUnix ? try listener.allowedUsers() : nil))
+                    nextIdentifier += 1
                 }
             }
         } catch {
@@ -70,11 +78,11 @@ struct BoundListeners: Sendable {
         all.sort { $0.number < $1.number }
     }
 
-    func close() {
-        for listener in all { listener.socket.close() }
+    func close(where isLeaving: (BoundListener) -> Bool = { _ in true }) {
+        for listener in all where isLeaving(listener) { listener.socket.close() }
     }
 
-    private static func sockets(
+    static func sockets(
         _ listener: ListenerSettings, _ settings: Settings,
         _ passed: inout [(descriptor: Int32, name: String)], _ log: Log
     ) throws(CommandFailure) -> [ListenSocket] {
@@ -169,36 +177,12 @@ struct BoundListeners: Sendable {
     }
 }
 
-// MARK: Certificates
-
-extension BoundListeners {
-    private static let certificateCheck = Duration.seconds(2)
-
-    /// Looks at the certificate files now and then until it is cancelled.
-    func watchCertificates(_ log: Log) async {
-        let identities = all.compactMap(\.identity)
-        guard !identities.isEmpty else { return }
-        while (try? await Task.sleep(for: Self.certificateCheck)) != nil {
-            for identity in identities {
-                do throws(TLSError) {
-                    if try identity.reloadIfChanged() {
-                        log.info(
-                            "certificate loaded", ("file", .text(identity.certificateFile)))
-                    }
-                } catch {
-                    log.warning(
-                        "the certificate was not loaded; the old one stays in use",
-                        ("reason", .text(error.reason)))
-                }
-            }
-        }
-    }
-}
+// MARK: Settings
 
 extension ListenerSettings {
     fileprivate var takesTheRest: Bool { place == .inherited(name: nil) }
 
-    fileprivate func identity() throws(CommandFailure) -> ServerIdentity? {
+    func identity() throws(CommandFailure) -> ServerIdentity? {
         guard let tls else { return nil }
         do throws(TLSError) {
             return try ServerIdentity(
@@ -211,7 +195,7 @@ extension ListenerSettings {
         }
     }
 
-    fileprivate func allowedUsers() throws(CommandFailure) -> Set<UInt32> {
+    func allowedUsers() throws(CommandFailure) -> Set<UInt32> {
         var users: Set<UInt32> = [0, geteuid()]
         for name in access.users {
             guard let user = UserNames.user(name) else { throw .unknownUser(name) }

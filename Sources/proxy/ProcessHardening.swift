@@ -2,6 +2,7 @@
 // secret in a core file, no socket on a standard descriptor, as many connections as the system allows.
 
 import CProcess
+import Synchronization
 
 #if canImport(Glibc)
     import Glibc
@@ -22,6 +23,16 @@ enum ProcessHardening {
         guard !allowsDumps else { return }
         _ = cprocess_forbid_dumps()
         forbidCoreFiles()
+    }
+
+    /// Runs the body with the core files' limit that we were started with: a program that inherits our
+    /// limits may have core files.
+    static func withCoreFiles<Result>(_ body: () -> Result) -> Result {
+        let original = coreLimit.load(ordering: .relaxed)
+        guard original > 0 else { return body() }
+        setCoreLimit(original)
+        defer { setCoreLimit(0) }
+        return body()
     }
 
     /// Opens /dev/null on every standard descriptor that is closed: the next socket would get its
@@ -53,14 +64,25 @@ enum ProcessHardening {
 
     /// For kernels that write cores of processes that are not dumpable (fs.suid_dumpable, core(5)).
     private static func forbidCoreFiles() {
-        #if canImport(Glibc)
-            let core = __rlimit_resource_t(RLIMIT_CORE.rawValue)
-        #else
-            let core = RLIMIT_CORE
-        #endif
         var limit = rlimit()
-        guard getrlimit(core, &limit) == 0 else { return }
-        limit.rlim_cur = 0
-        setrlimit(core, &limit)
+        guard getrlimit(coreResource, &limit) == 0 else { return }
+        coreLimit.store(UInt64(limit.rlim_cur), ordering: .relaxed)
+        setCoreLimit(0)
     }
+
+    private static func setCoreLimit(_ bytes: UInt64) {
+        var limit = rlimit()
+        guard getrlimit(coreResource, &limit) == 0 else { return }
+        limit.rlim_cur = rlim_t(bytes)
+        setrlimit(coreResource, &limit)
+    }
+
+    #if canImport(Glibc)
+        private static let coreResource = __rlimit_resource_t(RLIMIT_CORE.rawValue)
+    #else
+        private static let coreResource = RLIMIT_CORE
+    #endif
+
+    /// What the limit was at the start; 0 where it was never touched.
+    private static let coreLimit = Atomic<UInt64>(0)
 }

@@ -29,6 +29,15 @@ struct ServeLog: Sendable {
         }
     }
 
+    /// What a reload has closed.
+    func notListening(on url: String) {
+        if isJSON, log.isEnabled(.info) {
+            log.info("not listening any more", ("address", .text(url)))
+        } else {
+            console.note("not listening on \(url) any more")
+        }
+    }
+
     func ending(graceSeconds: Int64) {
         if isJSON {
             log.info("ending", ("grace_seconds", .number(graceSeconds)))
@@ -41,7 +50,7 @@ struct ServeLog: Sendable {
 }
 
 extension Log.Level {
-    fileprivate init(_ level: LogSettings.Level) {
+    init(_ level: LogSettings.Level) {
         self =
             switch level {
             case .debug: .debug

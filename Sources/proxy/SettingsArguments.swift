@@ -36,6 +36,11 @@ struct SettingsArguments: Sendable {
         request.listen = try arguments.values(of: "--listen", "ADDR")
     }
 
+    /// The same, once; without it a free port.
+    mutating func readOneListen(_ arguments: inout ArgumentReader) throws(UsageError) {
+        request.listen = [try arguments.value(of: "--listen", "ADDR") ?? "127.0.0.1:0"]
+    }
+
     /// `--scope` without `--upstream`: scopes for this one login, which no configuration has.
     mutating func takeLoginScopes() -> [String] {
         guard request.upstream == nil else { return [] }

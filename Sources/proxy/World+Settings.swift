@@ -14,17 +14,36 @@ extension World {
 
     private static var coreCount: Int { max(1, Int(cprocess_core_count())) }
 
-    /// The configuration that the flags, the environment and the working directory lead to.
-    func settings(for arguments: SettingsArguments) throws(CommandFailure) -> Settings {
-        let surroundings = Configuration.Surroundings(
+    private var settingsSurroundings: Configuration.Surroundings {
+        Configuration.Surroundings(
             environment: environment, directory: Self.workingDirectory,
             coreCount: Self.coreCount)
+    }
+
+    /// What these settings would be if they were read now; nil where they came from no file.
+    func settings(
+        _ settings: Settings, again request: SettingsRequest
+    ) throws(CommandFailure) -> Settings? {
         do throws(ConfigurationError) {
-            return try Settings.load(arguments.request, in: surroundings)
+            return try settings.again(request, in: settingsSurroundings)
         } catch {
-            throw CommandFailure(
-                .configuration,
-                error.problems.map { .init(text: $0.description, hint: $0.hint) })
+            throw CommandFailure(error)
         }
+    }
+
+    /// The configuration that the flags, the environment and the working directory lead to.
+    func settings(for arguments: SettingsArguments) throws(CommandFailure) -> Settings {
+        do throws(ConfigurationError) {
+            return try Settings.load(arguments.request, in: settingsSurroundings)
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+}
+
+extension CommandFailure {
+    fileprivate init(_ error: ConfigurationError) {
+        self.init(
+            .configuration, error.problems.map { .init(text: $0.description, hint: $0.hint) })
     }
 }

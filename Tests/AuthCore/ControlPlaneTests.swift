@@ -141,4 +141,83 @@ import Vocabulary
             for canary in canaries { #expect(!text.contains(canary)) }
         }
     }
+
+    private func fixed(_ name: String, _ file: String) -> CredentialSettings {
+        CredentialSettings(id: CredentialID(name)!, kind: .fixed(.file(path: file)))
+    }
+
+    @Test func `keeps what another configuration has as well, in the slot that it had`()
+        async throws
+    {
+        let ground = try Ground(ScriptedFetcher([.tokens("AT2")]))
+        try await ground.save()
+        let files = try ["one", "two", "three"].map {
+            try ground.directory.write(Octets($0), to: $0)
+        }
+        let login = CredentialSettings(id: github, kind: .oauth(Ground.settings))
+        let plane = ControlPlane(
+            [fixed("one", files[0]), login], person: .absent, in: ground.surroundings)
+        let worker = Worker()
+        let (messages, up) = AsyncStream.makeStream(of: ToControl.self)
+        let running = Task { await plane.run(messages: messages, workers: [worker.mailbox]) }
+        try await eventually("it heard of both") { worker.heard.count == 2 }
+        // Another order, another file behind the name, and one more.
+        let slots = await plane.replace([
+            login, fixed("one", files[1]), fixed("three", files[2]),
+        ])
+        #expect(slots == [CredentialSlot(1), CredentialSlot(2), CredentialSlot(3)])
+        try await eventually("it heard of the new ones") {
+            Set(worker.heard.suffix(2)) == [
+                "2 1 Authorization: Bearer two\r\n", "3 1 Authorization: Bearer three\r\n",
+            ]
+        }
+        #expect(ground.fetcher.count == 0, "nothing was asked for again")
+        // A request that began with the old one still gets it: its slot is nobody else's.
+        up.yield(.need(CredentialSlot(0), newerThan: .none, worker: 0))
+        try await eventually("it got the old one") {
+            worker.heard.last == "0 1 Authorization: Bearer one\r\n"
+        }
+        #expect(await plane.replace([login]) == [CredentialSlot(1)])
+        #expect(
+            await plane.replace([login, fixed("one", files[1])])
+                == [CredentialSlot(1), CredentialSlot(4)], "what has gone comes back anew")
+        up.finish()
+        await running.value
+    }
+
+    @Test func `saves the refresh under way of a credential that goes`() async throws {
+        let gate = AsyncGate()
+        let ground = try Ground(
+            ScriptedFetcher { _, _ in
+                await gate.pass()
+                return .tokens("AT2", refresh: "RT2")
+            })
+        try await ground.save(secondsLeft: -1)
+        let plane = ControlPlane(
+            [CredentialSettings(id: github, kind: .oauth(Ground.settings))], person: .absent,
+            in: ground.surroundings)
+        let worker = Worker()
+        let (messages, up) = AsyncStream.makeStream(of: ToControl.self)
+        let running = Task { await plane.run(messages: messages, workers: [worker.mailbox]) }
+        up.yield(.need(CredentialSlot(0), newerThan: .none, worker: 0))
+        try await eventually("the refresh began") { ground.fetcher.count == 1 }
+        #expect(await plane.replace([]) == [])
+        gate.open()
+        try await eventually("who waited has it") {
+            worker.heard.contains("0 1 Authorization: Bearer AT2\r\n")
+                || worker.heard.contains("0 2 Authorization: Bearer AT2\r\n")
+        }
+        #expect(try await ground.store.load(github)?.refresh == "RT2")
+        // Later nobody can have begun with it any more, and it is gone.
+        ground.clock.advance(seconds: 601)
+        try await eventually("it is taken back") {
+            worker.heard.contains { $0.hasSuffix("none") }
+        }
+        up.yield(.need(CredentialSlot(0), newerThan: Generation(.max), worker: 0))
+        try await eventually("it is refused") {
+            worker.heard.contains { $0.hasPrefix("0 refused") }
+        }
+        up.finish()
+        await running.value
+    }
 }

@@ -295,6 +295,34 @@ import Vocabulary
         #expect(try client.stream.waitForEnd() == .closed)
     }
 
+    @Test func `hear of the end before the end: a request that crossed the word is answered`()
+        throws
+    {
+        let upstream = try FakeUpstream { try $0.serve { _ in .ok() } }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try client(plane)
+        #expect(try client.exchange(authority: authority(plane)).status == 200)
+        plane.post(.drain(until: SystemTime.bootTime().advanced(byMilliseconds: 20_000)))
+        try waited(for: "the drain", within: .seconds(10)) {
+            (try? plane.client()) == nil ? () : nil
+        }
+        // It has not read the word yet.
+        #expect(try client.exchange(authority: authority(plane)).status == 200)
+        #expect(client.recorder.hasGoneAway)
+        #expect(try client.stream.waitForEnd(within: .seconds(10)) == .closed)
+    }
+
+    @Test func `that come while a worker drains beside its application are served`() throws {
+        let upstream = try FakeUpstream { try $0.serve { _ in .ok() } }
+        var settings = WorkerSettings()
+        settings.acceptsWhileDraining = true
+        let plane = try TestPlane(upstream: upstream.url, settings: settings)
+        plane.post(.drain(until: BootTime(milliseconds: .max)))
+        for _ in 0..<2 {
+            #expect(try client(plane).exchange(authority: authority(plane)).status == 200)
+        }
+    }
+
     @Test func `that are idle are closed with a word`() throws {
         let upstream = try FakeUpstream { try $0.serve { _ in .ok() } }
         var settings = WorkerSettings()

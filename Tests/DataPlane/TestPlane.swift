@@ -4,6 +4,7 @@ import Bytes
 import Crossing
 import DataPlane
 import Diagnostics
+import Dispatch
 import Glibc
 import Reactor
 import Routing
@@ -22,6 +23,9 @@ final class TestPlane: Sendable {
     let group: WorkerGroup
     let port: UInt16
     private let shared: Shared
+    private let settings: WorkerSettings
+    private let listening: ListenSocket
+    private let listener: DataListener
 
     final class Shared: Sendable {
         let group = Mutex<WorkerGroup?>(nil)
@@ -100,9 +104,12 @@ final class TestPlane: Sendable {
             spec.credential = RouteCredential(slot: CredentialSlot(0), clientField: clientField)
         }
         spec.http2 = http2
+        self.settings = settings
+        listening = socket
+        listener = DataListener(socket, AccessGuard(port: socket.port))
         group = try WorkerGroup(
             count: 1, settings: settings, table: RouteTable([spec]), credentials: 1,
-            listeners: [DataListener(socket, AccessGuard(port: socket.port))],
+            listeners: [listener],
             log: Log(level: .off, format: .text)
         ) { shared.hear($0) }
         socket.close()
@@ -122,5 +129,24 @@ final class TestPlane: Sendable {
     var dialCount: Int { shared.dials.withLock { $0 } }
     func give(_ token: String, _ generation: UInt64) { shared.give(token, generation) }
     func post(_ message: ToWorker) { shared.post(message) }
+
+    /// Another configuration; by default with the same listener.
+    func reconfigure(
+        _ routes: [RouteSpec], settings: WorkerSettings? = nil, listeners: [DataListener]? = nil,
+        requiring field: RequiredField? = nil
+    ) throws {
+        let same =
+            field.map { field in
+                DataListener(listening, AccessGuard(port: port, requiredField: field))
+            } ?? listener
+        let table = try RouteTable(routes)
+        try group.prepare(table)
+        let isAdopted = DispatchSemaphore(value: 0)
+        group.reconfigure(
+            table, settings ?? self.settings, listeners: listeners ?? [same]
+        ) { isAdopted.signal() }
+        isAdopted.wait()
+    }
+
     func client() throws -> RawClient { try RawClient(to: port) }
 }

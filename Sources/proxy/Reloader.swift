@@ -1,0 +1,77 @@
+// Reads the configuration again and hands it to the running proxy: whole, or not at all. A file with an
+// error, or with a change that needs a restart, leaves everything as it was and says why.
+
+import Configuration
+import Diagnostics
+import Vocabulary
+
+/// One reload after the other.
+actor Reloader {
+    private let running: Running
+    private let proxy: RunningProxy
+    private let request: SettingsRequest
+    private let world: World
+    private let log: ServeLog
+    private var last: Task<Void, Never>?
+
+    init(
+        _ running: Running, _ proxy: RunningProxy, _ request: SettingsRequest, in world: World,
+        log: ServeLog
+    ) {
+        self.running = running
+        self.proxy = proxy
+        self.request = request
+        self.world = world
+        self.log = log
+    }
+
+    /// Returns when the configuration is in use, or refused.
+    func reload() async {
+        let before = last
+        let task = Task {
+            await before?.value
+            await self.readAgain()
+        }
+        last = task
+        await task.value
+    }
+
+    /// Returns when nothing is being read or taken up; to be called once the proxy is to end, so that
+    /// nothing more will be.
+    func finish() async { await last?.value }
+
+    /// SIGHUP.
+    func hangup() async {
+        guard running.settings.reload != .off else {
+            return log.log.warning("SIGHUP changes nothing: reload is off in the configuration")
+        }
+        await reload()
+    }
+
+    private func readAgain() async {
+        guard !running.isDraining else { return }
+        let now = SystemTime().wallTime()
+        do throws(CommandFailure) {
+            guard let settings = try world.settings(running.settings, again: request) else {
+                log.log.warning("there is no configuration file that could be read again")
+                return
+            }
+            let changes = try await proxy.apply(settings)
+            running.replace(settings, at: now)
+            log.log.setLevel(Log.Level(settings.log.level))
+            for url in changes.closed { log.notListening(on: url) }
+            for url in changes.opened { log.listening(on: url) }
+            log.log.info(
+                "the configuration was loaded again", ("file", .text(settings.file ?? "")),
+                ("routes", .number(Int64(settings.routeSpecs.count))),
+                ("credentials", .number(Int64(settings.credentials.count))))
+        } catch {
+            running.noteRefusal(error.messages, at: now)
+            for message in error.messages {
+                log.log.error(
+                    "the configuration was not loaded; the one before stays in use",
+                    ("reason", .text(message.text)), ("hint", .text(message.hint ?? "")))
+            }
+        }
+    }
+}
