@@ -1,25 +1,45 @@
-// The few pages that a browser sees at the end of a login or a log-out: text of our own, without a script, a
-// picture or anything that came in a URL, and nothing that a browser may keep.
+// The few pages that a browser sees at the end of a login or a log-out: words of our own, in the house
+// style, without a script or anything that came in a URL, and nothing that a browser may keep.
 
 import LoopbackServer
+import Pages
 
 /// One page.
 struct CallbackPage: Sendable {
     let status: Int
-    private let title: String
-    private let text: String
+    private let message: MessagePage
+    /// Where the browser goes next, once everything is done. No redirect: the provider's own page may
+    /// hold a form's redirects to what it knows, which is this callback and nothing behind it.
+    private var target: String?
 
-    private init(_ status: Int, _ title: String, _ text: String) {
+    private init(_ status: Int, _ message: MessagePage) {
         self.status = status
-        self.title = title
-        self.text = text
+        self.message = message
     }
 
-    static let loggedIn = CallbackPage(
-        200, "Logged in", "The proxy has the login now. You can close this page.")
+    private init(_ status: Int, _ heading: String, _ text: String) {
+        self.init(status, MessagePage(.calm, .cross, heading, [.text(text)]))
+    }
+
+    /// - Parameter target: the page to go back to; nil where there is none.
+    static func loggedIn(to name: String, returningTo target: String?) -> CallbackPage {
+        let end: MessagePage.Part =
+            target.map { .links([("Back to the status page", $0)]) }
+            ?? .text("You can close this page.")
+        var page = CallbackPage(
+            200,
+            MessagePage(
+                .good, .check, "Logged in",
+                [.text("The proxy has the login of \(name) now."), end]))
+        page.target = target
+        return page
+    }
+
     static let loggedOut = CallbackPage(
-        200, "Logged out",
-        "The login is forgotten, here and at the provider. You can close this page.")
+        200,
+        MessagePage(
+            .good, .check, "Logged out",
+            [.text("The login is forgotten, here and at the provider. You can close this page.")]))
     static let ignoredLogout = CallbackPage(
         400, "Ignored", "The log-out is still waiting: this answer belongs to another one.")
     static let nothingHere = CallbackPage(404, "Not here", "There is no page at this address.")
@@ -41,31 +61,34 @@ struct CallbackPage: Sendable {
         CallbackPage(400, "Ignored", "The login is still waiting: \(reason).")
     }
 
-    static func failed(_ reason: String) -> CallbackPage {
-        CallbackPage(200, "Login failed", "The login failed: \(reason).")
+    /// - Parameters:
+    ///   - command: starts another login.
+    ///   - target: the page that started this one, if a page did.
+    static func failed(_ reason: String, command: String, backTo target: String?) -> CallbackPage {
+        let again: [MessagePage.Part] =
+            target.map { [.links([("Back to the status page", $0)])] }
+            ?? [
+                .text("Start another one where you started this one, or in a terminal:"),
+                .command(command),
+            ]
+        return CallbackPage(
+            200,
+            MessagePage(
+                .bad, .cross, "Login failed",
+                [
+                    .text(reason.prefix(1).uppercased() + reason.dropFirst() + "."),
+                    .small(unchanged),
+                ]
+                    + again))
     }
+
+    private static let unchanged = "What was there before the login is as it was."
 
     var response: ServerResponse {
-        let body = """
-            <!doctype html>
-            <html lang="en">
-            <head><meta charset="utf-8"><title>\(HTMLText.escaped(title)) - Credential Proxy</title></head>
-            <body><h1>\(HTMLText.escaped(title))</h1><p>\(HTMLText.escaped(text))</p></body>
-            </html>
-
-            """
+        var page = message.page
+        if let target { page.next = (target, 0) }
         return ServerResponse(
-            status: status, text: body, contentType: "text/html; charset=utf-8",
-            fields: Self.fields + (status == 405 ? [ServerField("Allow", "GET")] : []))
+            status: status, page: page,
+            fields: status == 405 ? [ServerField("Allow", "GET")] : [])
     }
-
-    /// Nothing is kept, nothing is leaked, nothing is run.
-    static let fields = [
-        ServerField("Cache-Control", "no-store"),
-        ServerField(
-            "Content-Security-Policy",
-            "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
-        ServerField("Referrer-Policy", "no-referrer"),
-        ServerField("X-Content-Type-Options", "nosniff"),
-    ]
 }

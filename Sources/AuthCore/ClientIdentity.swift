@@ -10,9 +10,9 @@ struct ClientIdentity: Sendable {
     let settings: OAuthSettings
     let surroundings: Surroundings
 
-    /// The proof for one request.
+    /// The proof for one request, which goes to this address.
     func authentication(
-        at endpoints: Endpoints
+        at endpoints: Endpoints, to url: String
     ) async throws(SecretError) -> ClientAuthentication {
         let method = OAuthSettings.ClientAuthentication.chosen(
             configured: settings.clientAuthentication, hasSecret: settings.clientSecret != nil,
@@ -30,14 +30,14 @@ struct ClientIdentity: Sendable {
             let signer = try signer(settings.clientSecret) { () throws(SigningProblem) in
                 try JSONWebSigner(sharing: secret, supported: algorithms)
             }
-            return assertion(by: signer, at: endpoints)
+            return assertion(by: signer, at: endpoints, to: url)
         case .privateKeyJWT:
             guard let source = settings.privateKey else { preconditionFailure(Self.chosenBlindly) }
             let pem = try await source.readWhole(in: surroundings)
             let signer = try signer(source) { () throws(SigningProblem) in
                 try JSONWebSigner(pem: pem, keyID: settings.keyID, supported: algorithms)
             }
-            return assertion(by: signer, at: endpoints)
+            return assertion(by: signer, at: endpoints, to: url)
         }
     }
 
@@ -59,12 +59,13 @@ struct ClientIdentity: Sendable {
     }
 
     private func assertion(
-        by signer: JSONWebSigner, at endpoints: Endpoints
+        by signer: JSONWebSigner, at endpoints: Endpoints, to url: String
     ) -> ClientAuthentication {
         let audience =
             switch settings.assertionAudience {
             case .issuer: endpoints.issuer ?? endpoints.token
             case .tokenEndpoint: endpoints.token
+            case .endpoint: url
             case .other(let text): text
             }
         let assertion = ClientAssertion(

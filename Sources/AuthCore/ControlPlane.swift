@@ -23,9 +23,11 @@ package actor ControlPlane {
     /// The slots of the credentials of the configuration, in its order.
     private var current: [CredentialSlot] = []
     private let surroundings: Surroundings
-    private let desk: LoginDesk
-    private let discovery: DiscoveryDesk
-    private let roster = KeeperRoster()
+    /// Starts logins, for traffic and for whoever asks.
+    package nonisolated let desk: LoginDesk
+    package nonisolated let discovery: DiscoveryDesk
+    /// The keepers by name.
+    package nonisolated let roster = KeeperRoster()
     private let outbox = Outbox()
     private var isRunning = false
     /// What upstreams said against credentials.
@@ -68,7 +70,7 @@ package actor ControlPlane {
                 if workers.indices.contains(worker) {
                     answer(slot, newerThan: newerThan, to: workers[worker])
                 }
-            case .dial, .stopped: break
+            case .dial, .reported, .stopped: break
             }
         }
         isRunning = false

@@ -110,6 +110,7 @@ package actor CredentialKeeper {
     /// Watches the source, renews ahead of expiry and ends waits that have lasted too long, until the
     /// task is cancelled.
     package func run() async {
+        surroundings.tally.begin(id)
         await journal.begin()
         while !Task.isCancelled {
             expireWaiters()
@@ -163,6 +164,9 @@ package actor CredentialKeeper {
         lookedFor = asked
         guard case .changed(let supply) = look else { return }
         forgetTrouble()
+        if let fresh = supply.token, let token, fresh.secret != token.secret {
+            surroundings.tally.adopted(id)
+        }
         apply(supply)
         settle()
         switch supply.obstacle {
@@ -214,12 +218,14 @@ package actor CredentialKeeper {
         do {
             let supply = try await source.renew(rejected: rejected, isUrgent: isUrgent)
             lastRenewal = started
+            surroundings.tally.refreshed(id)
             await journal.renewed(after: trouble != nil, clock: source.clockDifference)
             forgetTrouble()
             apply(supply)
             // Asked for another token, the source gave the same: there is none.
             if let token, let rejected, token.secret == rejected { replace(token) }
         } catch {
+            surroundings.tally.notRefreshed(id, error)
             failed(error, isUrgent: isUrgent)
             // Waiters first: the journal is a file.
             settleFailure()
@@ -275,6 +281,7 @@ package actor CredentialKeeper {
             Task { [id] in await desk.dismiss(id) }
         }
         obstacle = supply.obstacle
+        surroundings.tally.holds(id, supply.token)
         guard let fresh = supply.token else {
             renewalDue = nil
             guard token != nil else { return }

@@ -34,7 +34,8 @@ actor DeviceAttempt: LoginUnderWay {
         // A key for each login: what is granted is bound to it.
         let proofs = settings.requiresProof ? ProofSession(.fresh(), in: surroundings) : nil
         let endpoint = TokenEndpoint(
-            settings: settings, discovery: discovery, surroundings: surroundings, proofs: proofs)
+            id: id, settings: settings, discovery: discovery, surroundings: surroundings,
+            proofs: proofs)
         let authorization: DeviceAuthorization
         let issuer: String?
         do throws(ExchangeError) {
@@ -171,7 +172,7 @@ extension TokenEndpoint {
                     MetadataProblem(
                         message: "the provider metadata has no device_authorization_endpoint")))
         }
-        let client = try await client(endpoints)
+        let client = try await client(endpoints, to: place)
         var additions: FormAdditions
         do throws(SecretError) {
             additions = try await settings.read(additionsTo: .device, in: surroundings)

@@ -94,11 +94,21 @@ extension Surroundings {
         }
         // What is said in the end: a flaw in a document that is there before its absence elsewhere.
         var problem: DiscoveryError?
+        var found: ServerMetadata?
         for url in urls {
-            let response = try await fetchDocument(ServerMetadata.request(url), reach: reach)
+            let response: InboundResponse
+            do throws(DiscoveryError) {
+                response = try await fetchDocument(ServerMetadata.request(url), reach: reach)
+            } catch {
+                guard let found else { throw error }
+                return found
+            }
             do throws(MetadataError) {
-                return try ServerMetadata.read(
+                let metadata = try ServerMetadata.read(
                     response, issuer: issuer, mayBeTemplate: mayBeTemplate)
+                if let found { return found.completed(by: metadata) }
+                guard url == urls[0], metadata.isSilentOnIdentity else { return metadata }
+                found = metadata
             } catch {
                 switch error {
                 case .notHere: continue
@@ -108,6 +118,7 @@ extension Surroundings {
                 }
             }
         }
+        if let found { return found }
         throw problem ?? .notFound(tried: urls)
     }
 

@@ -19,7 +19,7 @@ package final class KeeperRoster: Sendable {
         entries.withLock { $0[id] = entry }
     }
 
-    func keeper(of id: CredentialID) -> CredentialKeeper? {
+    package func keeper(of id: CredentialID) -> CredentialKeeper? {
         entries.withLock { $0[id] }?.keeper
     }
 

@@ -87,7 +87,8 @@ actor LoginAttempt: LoginUnderWay {
         // A key for each login: what is granted is bound to it.
         let proofs = settings.requiresProof ? ProofSession(.fresh(), in: surroundings) : nil
         let endpoint = TokenEndpoint(
-            settings: settings, discovery: discovery, surroundings: surroundings, proofs: proofs)
+            id: id, settings: settings, discovery: discovery, surroundings: surroundings,
+            proofs: proofs)
         do throws(LoginFailure) {
             var wish = AuthorizationRequest.Wish(
                 endpoint: authorization, clientID: settings.clientID,
@@ -259,9 +260,9 @@ actor LoginAttempt: LoginUnderWay {
     private func arrived(_ query: String) async -> CallbackPage {
         do throws(CallbackError) {
             return switch try await redeem(read(query)) {
-            case .success: .loggedIn
+            case .success: .loggedIn(to: id.name, returningTo: terms.returnURL)
             case .failure(.cancelled), .failure(.timedOut): .over
-            case .failure(let failure): .failed(failure.message)
+            case .failure(let failure): failedPage(failure.message)
             }
         } catch {
             guard error.endsLogin, outcome == nil, exchange == nil else {
@@ -270,9 +271,13 @@ actor LoginAttempt: LoginUnderWay {
             }
             end(.failure(.callback(error)))
             // Nothing of an answer whose sender is in doubt is shown (RFC 9207 section 2.4).
-            if case .refused = error { return .failed(error.text) }
-            return .failed("the answer did not come from the provider")
+            if case .refused = error { return failedPage(error.text) }
+            return failedPage("the answer did not come from the provider")
         }
+    }
+
+    private func failedPage(_ reason: String) -> CallbackPage {
+        .failed(reason, command: surroundings.loginCommand(id), backTo: terms.returnURL)
     }
 
     private func read(_ query: String) throws(CallbackError) -> AuthorizationResponse {

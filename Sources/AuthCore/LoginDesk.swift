@@ -40,6 +40,8 @@ package struct LoginOptions: Sendable {
     package var usesDevice = false
     /// In place of the time for which a device's code is good.
     package var deviceTimeoutMilliseconds: UInt64?
+    /// A page of ours that the browser goes back to after a login.
+    package var returnURL: String?
 
     package init(_ channel: Channel) {
         self.channel = channel
@@ -145,6 +147,13 @@ package actor LoginDesk: LoginDemanding {
 
     func dismiss(_ id: CredentialID) async {
         await counters[id]?.attempt?.cancel()
+    }
+
+    /// The login that traffic has asked for and that waits for somebody: the address to open, and the code
+    /// to type there, if any.
+    package func pending(_ id: CredentialID) -> (url: String, userCode: String?)? {
+        guard let pending = counters[id]?.pending else { return nil }
+        return (pending.url, pending.userCode)
     }
 
     /// Ends every login that is pending for traffic.
@@ -277,6 +286,7 @@ package actor LoginDesk: LoginDemanding {
         do throws(LoginFailure) {
             _ = try await attempt.result()
             surroundings.log.info("logged in", ("credential", .text(id.name)))
+            surroundings.tally.loggedIn(id)
             outcome = .loggedIn(unsaved: nil)
         } catch {
             outcome = await failed(id, attempt, error)
@@ -293,11 +303,13 @@ package actor LoginDesk: LoginDemanding {
         _ id: CredentialID, _ attempt: any LoginUnderWay, _ failure: LoginFailure
     ) async -> LoginOutcome {
         if case .store(let error) = failure, let login = await attempt.obtained {
+            surroundings.tally.loggedIn(id)
             surroundings.log.error(
                 "the login could not be written and is kept in memory",
                 ("credential", .text(id.name)), ("reason", .text(error.message)))
             return .loggedIn(unsaved: login)
         }
+        surroundings.tally.notLoggedIn(id, failure)
         let answer: Refusal =
             failure.kind == .denied
             ? .loginDenied(command: surroundings.loginCommand(id)) : required(id, url: nil)

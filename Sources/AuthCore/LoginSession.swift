@@ -64,6 +64,14 @@ package struct LoginSession: Sendable {
         }
     }
 
+    /// An address that can be opened now, by whoever opens it a second time.
+    package func freshURL() async -> String {
+        switch kind {
+        case .own(let attempt): await attempt.freshURL()
+        case .shared: url
+        }
+    }
+
     /// Ends it, as Ctrl-C does: `result` throws `cancelled` unless there is one already.
     package func cancel() async {
         if case .own(let attempt) = kind { await attempt.cancel() }

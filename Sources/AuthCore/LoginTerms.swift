@@ -18,6 +18,8 @@ extension LoginAttempt {
         var usesDevice: Bool
         /// Whether the login may become another person's.
         var switchesUser = false
+        /// The page that the browser goes back to after a login.
+        var returnURL: String?
         /// Who logged in before, as the provider knows them; sent where nothing else says it.
         let knownHint: String?
         /// What the provider was told before.
@@ -40,6 +42,7 @@ extension LoginAttempt {
                 timeoutMilliseconds: options.timeoutMilliseconds)
             if case .paste = options.channel { needsListener = false }
             switchesUser = options.switchesUser
+            returnURL = options.returnURL
             if options.usesDevice { usesDevice = true }
             // The code itself says how long it is good for.
             if usesDevice { timeoutMilliseconds = options.deviceTimeoutMilliseconds ?? .max }

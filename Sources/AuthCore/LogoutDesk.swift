@@ -88,7 +88,7 @@ package struct LogoutDesk: Sendable {
             return report
         }
         let endpoint = TokenEndpoint(
-            settings: settings, discovery: discovery, surroundings: surroundings)
+            id: id, settings: settings, discovery: discovery, surroundings: surroundings)
         // The refresh token first: some providers end the whole grant with it (RFC 7009 section 2.1).
         report.lines.append(
             await revoke(login.refreshToken, .refreshToken, .refreshToken, endpoint))

@@ -147,7 +147,7 @@ actor MachineSource: CredentialSource {
         _ first: MachineRequest, at endpoints: Endpoints
     ) async throws(Lack) -> (TokenResponse, purpose: String) {
         let endpoint = TokenEndpoint(
-            settings: settings, discovery: discovery, surroundings: surroundings,
+            id: id, settings: settings, discovery: discovery, surroundings: surroundings,
             proofs: await session())
         var request = first
         while true {

@@ -57,7 +57,8 @@ actor OAuthSource: CredentialSource {
         var watched = surroundings
         watched.fetcher = clock
         self.surroundings = watched
-        endpoint = TokenEndpoint(settings: settings, discovery: discovery, surroundings: watched)
+        endpoint = TokenEndpoint(
+            id: id, settings: settings, discovery: discovery, surroundings: watched)
     }
 
     nonisolated var clockDifference: ClockDifference? { clock.difference }

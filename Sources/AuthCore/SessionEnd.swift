@@ -146,8 +146,7 @@ actor SessionEnd {
         wasOpened = true
         if request.state == nil { finish(.sent) }
         let target = request.url.withBytes { String(decoding: $0, as: UTF8.self) }
-        return ServerResponse(
-            status: 303, fields: CallbackPage.fields + [ServerField("Location", target)])
+        return .redirect(to: target)
     }
 
     private func comeBack(_ query: String) -> ServerResponse {

@@ -12,6 +12,8 @@ package struct Surroundings: Sendable {
     package var fetcher: any Fetching
     package var time: any TimeSource
     package var log: Log
+    /// Where what is done is counted.
+    package let tally = AuthTally()
     /// The process's environment, as programs that are started inherit it.
     package var environment: [String: String]
     /// Variables that hold secrets; no program that is started ever sees them.

@@ -17,14 +17,18 @@ extension TokenEndpoint {
         }
         // Once more where the server wants another nonce; then the client's own proof is new too.
         for mayRepeat in [proofs != nil, false] {
-            let client = try await client(endpoints)
+            let client = try await client(endpoints, to: url)
             let post = PushedAuthorization.post(
                 request, at: url, by: client, adding: try await additions(.pushedAuthorization))
             do throws(TokenFailure) {
                 let answer = try await provenAnswer(to: post)
                 if mayRepeat, ProofNonce.isDemanded(by: answer) { continue }
-                return try PushedAuthorization.read(
+                let pushed = try PushedAuthorization.read(
                     answer, to: post, now: surroundings.time.wallTime())
+                if proofs != nil, settings.quirks.contains(.atproto) {
+                    try ProofNonce.require(in: answer)
+                }
+                return pushed
             } catch {
                 throw .token(PushedAuthorization.failure(error))
             }

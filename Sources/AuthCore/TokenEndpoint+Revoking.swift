@@ -59,7 +59,7 @@ extension TokenEndpoint {
         let (endpoints, url) = try await place(of: .revocation)
         guard let url else { return nil }
         let post = Revocation.post(
-            token, kind, at: url, by: try await client(endpoints),
+            token, kind, at: url, by: try await client(endpoints, to: url),
             adding: try await additions(.revocation))
         do throws(TokenFailure) {
             let answer = try await answer(to: post)

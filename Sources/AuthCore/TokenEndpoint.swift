@@ -17,6 +17,8 @@ enum ExchangeError: Error {
 
 /// A client at its authorization server.
 struct TokenEndpoint: Sendable {
+    /// Whose requests these are.
+    let id: CredentialID
     var settings: OAuthSettings
     let discovery: DiscoveryDesk
     let surroundings: Surroundings
@@ -72,12 +74,16 @@ struct TokenEndpoint: Sendable {
         while true {
             let request = try await request(attempts, as: kind, at: endpoints)
             var answer: InboundResponse?
+            let sent = surroundings.time.bootTime()
             do throws(TokenFailure) {
                 let received = try await send(request)
                 answer = received
-                return try TokenResponse.read(
+                let response = try TokenResponse.read(
                     received, to: request, now: surroundings.time.wallTime())
+                count(nil, since: sent)
+                return response
             } catch {
+                count(error, since: sent)
                 guard prepare(&attempts, after: error, answer, repeatsLost: repeatsLost) else {
                     throw .token(error)
                 }
@@ -89,7 +95,7 @@ struct TokenEndpoint: Sendable {
     private func request(
         _ attempts: Attempts, as kind: RequestKind, at endpoints: Endpoints
     ) async throws(ExchangeError) -> TokenRequest {
-        let client = try await client(endpoints)
+        let client = try await client(endpoints, to: endpoints.token)
         do throws(SecretError) {
             var additions = try await settings.read(
                 additionsTo: kind, answering: attempts.challenge, in: surroundings)
@@ -112,11 +118,13 @@ struct TokenEndpoint: Sendable {
         }
     }
 
-    /// Who we are, for one request to any of the provider's endpoints.
-    func client(_ endpoints: Endpoints) async throws(ExchangeError) -> ClientAuthentication {
+    /// Who we are, for one request to this one of the provider's endpoints.
+    func client(
+        _ endpoints: Endpoints, to url: String
+    ) async throws(ExchangeError) -> ClientAuthentication {
         do throws(SecretError) {
             return try await ClientIdentity(settings: settings, surroundings: surroundings)
-                .authentication(at: endpoints)
+                .authentication(at: endpoints, to: url)
         } catch {
             throw .clientSecret(error)
         }
@@ -147,6 +155,12 @@ struct TokenEndpoint: Sendable {
         } catch {
             throw TokenFailure(error)
         }
+    }
+
+    private func count(_ failure: TokenFailure?, since sent: BootTime) {
+        let now = surroundings.time.bootTime()
+        surroundings.tally.requestedToken(
+            id, milliseconds: now.milliseconds - min(sent, now).milliseconds, failure)
     }
 
     /// Whether the request is worth one more attempt, which is changed as the failure asks for.

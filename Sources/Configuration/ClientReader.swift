@@ -72,6 +72,7 @@ struct ClientReader {
         switch text.value {
         case "issuer": return .issuer
         case "token_endpoint": return .tokenEndpoint
+        case "endpoint": return .endpoint
         default: return .other(text.value)
         }
     }

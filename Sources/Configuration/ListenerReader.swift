@@ -8,7 +8,7 @@ struct ListenerReader {
     let paths: PathResolver
 
     static let keys = ["address", "name", "tls", "mode", "owner", "group", "users"]
-    private static let fileKeys = ["mode", "owner", "group", "users"]
+    static let fileKeys = ["mode", "owner", "group", "users"]
 
     /// A text is a listener, or two: "localhost:8080" means both loopback addresses.
     func listeners(_ text: Located<String>) -> [Located<ListenerSettings>] {
@@ -22,6 +22,11 @@ struct ListenerReader {
         guard
             let mapping = MappingReader(node, "listener", keys: Self.keys, problems: problems)
         else { return [] }
+        return listeners(mapping)
+    }
+
+    /// - Parameter mapping: declares `address` and `fileKeys`, and may declare the others.
+    func listeners(_ mapping: MappingReader) -> [Located<ListenerSettings>] {
         guard let address = mapping.name("address") else {
             if !mapping.has("address") {
                 mapping.missing("address", hint: "write address: 127.0.0.1:8080 or unix:/path.sock")
@@ -35,13 +40,15 @@ struct ListenerReader {
                 mapping.place(of: key), "\(quoted(key)) means nothing for \(quoted(address.value))",
                 hint: "it is for a socket file, unix:/path.sock")
         }
-        let (name, access, tls) = (mapping.name("name"), access(mapping), identity(mapping))
+        let name = mapping.declares("name") ? mapping.name("name") : nil
+        let tls = mapping.declares("tls") ? identity(mapping) : nil
+        let access = access(mapping)
         return places.map { place in
             var listener = ListenerSettings(place)
             listener.name = name?.value
             listener.access = access
             listener.tls = tls
-            return Located(value: listener, place: node.place)
+            return Located(value: listener, place: mapping.place)
         }
     }
 

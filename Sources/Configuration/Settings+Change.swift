@@ -18,6 +18,7 @@ extension Settings {
     package func fixedKeys(changedIn other: Settings) -> [String] {
         var keys: [String] = []
         func compare(_ key: String, _ isSame: Bool) { if !isSame { keys.append(key) } }
+        compare("admin", admin == other.admin)
         compare("workers", workers == other.workers)
         compare("limits", limits == other.limits)
         compare("state_dir", stateDirectory == other.stateDirectory)

@@ -10,6 +10,7 @@ package struct Settings: Sendable {
     /// The file that it was read from; nil when flags said everything.
     package var file: String?
     package var listen: [ListenerSettings]
+    package var admin = AdminSettings()
     /// The routes in the order of the file, and compiled.
     package var routeSpecs: [RouteSpec]
     package var routes: RouteTable
@@ -33,6 +34,16 @@ package struct Settings: Sendable {
     package func slot(of id: CredentialID) -> CredentialSlot? {
         credentials.firstIndex { $0.id == id }.map { CredentialSlot($0) }
     }
+}
+
+/// Where the status page, health and metrics are.
+package struct AdminSettings: Hashable, Sendable {
+    /// None: there is no such page.
+    package var listeners: [ListenerSettings] = []
+    /// Whether a request there may end the proxy.
+    package var allowsQuit = false
+
+    package init() {}
 }
 
 /// Who may call.
@@ -149,8 +160,15 @@ package struct LogSettings: Hashable, Sendable {
 
     package var level = Level.info
     package var format = Format.auto
-    /// One line for each request.
-    package var access = false
+    /// Which requests get a line.
+    package enum Access: String, CaseIterable, Sendable {
+        case off
+        /// Those that ended with a status from 400 up, or not at all.
+        case failures
+        case all
+    }
+
+    package var access = Access.failures
 
     package init() {}
 }

@@ -16,16 +16,14 @@ struct SettingsReader {
     let defaults: Defaults
 
     static let keys =
-        ["listen"] + RouteReader.sharedKeys + [
+        ["listen", "admin"] + RouteReader.sharedKeys + [
             "routes", "credentials", "allowed_hosts", "allowed_origins", "local_secret",
             "require_header", "timeouts", "limits", "shutdown", "reload", "log", "forward_proxy",
             "ca_file",
             "state_dir", "store", "workers",
         ]
     static let later = [
-        "admin": "proxy status shows the state of every credential",
         "tls": "write it for a listener: listen: [{ address: …, tls: { certificate: …, key: … } }]",
-        "metrics": "proxy status shows the state of every credential",
         "path": "write routes: [{ path: …, upstream: …, credential: … }]",
         "host": "write routes: [{ host: …, upstream: …, credential: … }]",
     ]
@@ -34,7 +32,7 @@ struct SettingsReader {
     private static let hints = Dictionary(
         uniqueKeysWithValues: (CredentialReader.keys + [PresetExpansion.key]).map {
             ($0, "it belongs to a credential: indent it under \"credential\"")
-        })
+        } + [("metrics", "they are at /metrics of the page that admin: 127.0.0.1:8081 opens")])
 
     /// The name of the credential of the short form.
     static let defaultCredential = "default"
@@ -49,6 +47,9 @@ struct SettingsReader {
                 problems: problems)
         else { throw ConfigurationError(problems.all) }
         let listen = listen(mapping, listenFlags)
+        let (admin, adminListeners) = AdminReader(
+            listeners: ListenerReader(problems: problems, paths: paths)
+        ).settings(mapping.node("admin"))
         var access = AccessReader(mapping: mapping, problems: problems, paths: paths).settings()
         var credentials = credentials(mapping)
         let routes = routes(mapping, &credentials)
@@ -57,9 +58,9 @@ struct SettingsReader {
         credentials = SettingsChecks(problems: problems, credentials: credentials)
             .discovered(routes)
         let checks = SettingsChecks(problems: problems, credentials: credentials)
-        checks.checkListeners(listen, hasSecret: mapping.has("local_secret"))
+        checks.checkListeners(listen + adminListeners, hasSecret: mapping.has("local_secret"))
         checks.checkExchanges()
-        checks.checkLoops(routes, listen.compactMap(\.value.address))
+        checks.checkLoops(routes, (listen + adminListeners).compactMap(\.value.address))
         let caFile = mapping.name("ca_file").map { paths.resolve($0.value) }
         let specs = checks.resolved(routes, caFile: caFile, listen: listen.map(\.value))
         let tuning = TuningReader(mapping: mapping, problems: problems, paths: paths)
@@ -77,7 +78,7 @@ struct SettingsReader {
         try problems.check()
         guard let table else { preconditionFailure("a table that failed left a problem") }
         return Settings(
-            file: file, listen: listen.map(\.value), routeSpecs: specs, routes: table,
+            file: file, listen: listen.map(\.value), admin: admin, routeSpecs: specs, routes: table,
             credentials: credentials.map(\.value), access: access, timeouts: timeouts,
             limits: limits, shutdown: shutdown, reload: reload ?? .watch, exports: exports,
             log: log, forwardProxy: forwardProxy,

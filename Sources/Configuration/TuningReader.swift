@@ -84,7 +84,9 @@ struct TuningReader {
         log.format =
             inner.choice("format", LogSettings.Format.allCases.map { ($0.rawValue, $0) })
             ?? log.format
-        log.access = inner.bool("access") ?? log.access
+        log.access =
+            inner.choice("access", LogSettings.Access.allCases.map { ($0.rawValue, $0) })
+            ?? log.access
         return log
     }
 

@@ -17,6 +17,8 @@ package enum ToWorker: Sendable {
     /// Finish what runs, start nothing; close what is left at the deadline.
     case drain(until: BootTime)
     case stop
+    /// Say what has been done so far; answered by `reported` with the same number.
+    case report(round: UInt64)
 }
 
 /// One worker to the control plane.
@@ -28,6 +30,8 @@ package enum ToControl: Sendable {
     /// An upstream refused a request that carried that credential, and said why. Each worker says the
     /// same at most once a minute and no more than a few a second.
     case challenged(CredentialSlot, Generation, ChallengeFacts)
+    /// What it has done so far: when asked, and a last time before `stopped`, for the round `.max`.
+    case reported(worker: Int, round: UInt64, TrafficReport)
     case stopped(worker: Int)
 }
 

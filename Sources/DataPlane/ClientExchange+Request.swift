@@ -13,8 +13,8 @@ extension ClientExchange {
 
     /// The head in `bytes` was parsed into the worker's table.
     func begin(_ bytes: UnsafeRawBufferPointer) {
-        worker.counters.requests &+= 1
-        record.begin(worker.requestHead, bytes, now: worker.loop.now)
+        record.begin(
+            worker.requestHead, bytes, id: worker.tally.begin(), now: worker.loop.now)
         isRequestWhole = true
         held.reset()
         isContinued = false
@@ -31,21 +31,25 @@ extension ClientExchange {
 
         let terms = rules.terms
         if let refusal = terms.access.judge(worker.requestHead, target, bytes) {
-            return answer(.access(refusal))
+            return refuse(.access(refusal), target, bytes)
         }
-        if PageAccess.isPreflight(worker.requestHead) { return answerPreflight(bytes) }
+        if PageAccess.isPreflight(worker.requestHead) {
+            record.noteRefused(worker.requestHead, target, bytes)
+            return answerPreflight(bytes)
+        }
         let installed = terms.installed
         guard
             let index = installed.table.match(
                 worker.requestHead, target, bytes, listener: terms.number)
         else {
-            return answer(.routeNotFound)
+            return refuse(.routeNotFound, target, bytes)
         }
+        record.row = installed.rows[index]
         let route = installed.table.routes[index]
         let plan = route.plan
         var slot = route.credential
         switch plan.judge(worker.requestHead, target, bytes) {
-        case .refuse(let refusal): return answer(.access(refusal))
+        case .refuse(let refusal): return refuse(.access(refusal), target, bytes)
         case .forward(let withCredential): if !withCredential { slot = nil }
         }
         var upgrade: ByteRange?
@@ -53,7 +57,7 @@ extension ClientExchange {
         case .none: break
         // A body before the switch would have to be sent before the upstream could agree.
         case .pass(let name) where isRequestWhole: upgrade = name
-        case .pass, .refuse: return answer(.access(.upgradeNotAllowed))
+        case .pass, .refuse: return refuse(.access(.upgradeNotAllowed), target, bytes)
         }
         record.write(
             worker.requestHead, target, bytes, framing: framing, installed: installed,
@@ -61,8 +65,15 @@ extension ClientExchange {
             caller: plan.tellsCaller
                 ? Caller(address: clientAddress, isSecure: rules.isSecure) : nil,
             block: worker.blocks.take())
-        if worker.settings.logsRequests { record.note(path: target.pathAlone(bytes)) }
         perform(exchange.begin(record.method, worker.offer(slot)))
+    }
+
+    /// Answers a request that goes nowhere, while its head is still there for the log.
+    private func refuse(
+        _ reply: LocalReply, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
+    ) {
+        record.noteRefused(worker.requestHead, target, bytes)
+        answer(reply)
     }
 
     func perform(_ action: Exchange.Action) {
@@ -71,7 +82,9 @@ extension ClientExchange {
         case .connect(let mayReuse): connect(mayReuse: mayReuse)
         case .send: sendRequest()
         case .fail(let failure): fail(failure)
-        case .cutOff: cutOff()
+        case .cutOff:
+            record.cut = .byUpstream
+            cutOff()
         case .relay, .relayUnreplayed, .relayAndReport, .discardAndAwait, .discardAndResend:
             preconditionFailure("only a response's head leads to this")
         }
@@ -84,6 +97,7 @@ extension ClientExchange {
             preconditionFailure("only an exchange with a credential waits for one")
         }
         parkedAt = worker.loop.now
+        worker.tally.parked(record.row)
         guard worker.park(self, slot, newerThan: generation) else {
             return answer(.tooManyWaiting)
         }
@@ -98,8 +112,16 @@ extension ClientExchange {
     func credentialArrived() {
         disarm()
         let waited = worker.loop.now &- parkedAt
+        endParking()
         if hasClientEnded && waited > Self.halfClosedPatience { return abandon() }
         perform(exchange.credentialArrived(worker.offer(record.credential)))
+    }
+
+    /// It waits for no credential any longer.
+    func endParking() {
+        guard parkedAt > 0 else { return }
+        record.parkedMilliseconds &+= worker.loop.now &- parkedAt
+        parkedAt = 0
     }
 
     /// There will be none.
@@ -114,6 +136,7 @@ extension ClientExchange {
         guard let table = record.installed else {
             preconditionFailure("only a routed request is connected")
         }
+        if connectAt == 0 { connectAt = worker.loop.now }
         switch worker.way(to: record.upstream, of: table, for: self, mayReuse: mayReuse) {
         case .stream(let shared): return connected(.stream(shared.makeStream()), isReused: true)
         case .wait, .dial:
@@ -140,7 +163,15 @@ extension ClientExchange {
         connect(mayReuse: false)
     }
 
+    /// It waits for no connection any longer.
+    func endConnecting() {
+        guard connectAt > 0 else { return }
+        record.connectMilliseconds &+= worker.loop.now &- connectAt
+        connectAt = 0
+    }
+
     func connected(_ link: UpstreamLink, isReused: Bool) {
+        endConnecting()
         dialSlot = nil
         if isQueued {
             isQueued = false
@@ -173,6 +204,7 @@ extension ClientExchange {
         guard let upstream else { preconditionFailure("sending needs a connection") }
         held.rewind()
         isRequestSent = false
+        record.sentAt = worker.loop.now
         upstream.begin(for: self)
         worker.output.removeAll()
         if let slot = record.credential, let plan = record.plan, plan.injectsIntoTarget {
@@ -269,6 +301,7 @@ extension ClientExchange {
 
     /// Passes a piece of the body on, its last one when the request is whole.
     func forward(_ data: UnsafeRawBufferPointer) {
+        record.bytesTaken &+= data.count
         if held.isWhole && worker.budget.reserve(data.count, holding: held.count) {
             reserved += data.count
             held.append(data)
@@ -302,6 +335,11 @@ extension ClientExchange {
     func bodyUnreadable(_ error: WireError) {
         upstream?.abandon()
         upstream = nil
-        if exchange.isRelaying { cutOff() } else { answer(.badRequest(error), closes: true) }
+        if exchange.isRelaying {
+            record.cut = .byClient
+            cutOff()
+        } else {
+            answer(.badRequest(error), closes: true)
+        }
     }
 }

@@ -41,6 +41,7 @@ extension ClientExchange {
     /// The final head has come; the body follows by `relayBody`, unless the response is not wanted.
     func headArrived(_ bytes: UnsafeRawBufferPointer, framing: BodyFraming) {
         disarm()
+        record.headAt = worker.loop.now
         if record.isProven { worker.keepNonce(bytes, of: record) }
         // Only refusals are looked at closely.
         let verdict =
@@ -54,18 +55,21 @@ extension ClientExchange {
             if let slot = record.credential { worker.ask(slot, newerThan: generation) }
             relayHead(bytes, framing, isUnreplayed: true)
         case .discardAndAwait(let generation):
-            worker.counters.replays &+= 1
-            upstream?.discardResponse()
-            upstream = nil
+            discard()
             perform(.awaitCredential(newerThan: generation))
         case .discardAndResend(let mayReuse):
-            worker.counters.replays &+= 1
-            upstream?.discardResponse()
-            upstream = nil
+            discard()
             perform(.connect(mayReuse: mayReuse))
         case .awaitCredential, .connect, .send, .fail, .cutOff:
             preconditionFailure("a response's head leads to no such action")
         }
+    }
+
+    private func discard() {
+        worker.tally.replayed(record.row)
+        record.headAt = 0
+        upstream?.discardResponse()
+        upstream = nil
     }
 
     /// - Parameter isUnreplayed: a rejection that a replay might have cured, had the body been kept;
@@ -92,7 +96,6 @@ extension ClientExchange {
         }
         worker.output.append("\r\n")
         closesAfterResponse = closes || clientFraming == .untilClose
-        worker.counters.count(worker.responseHead.status)
         record.status = worker.responseHead.status
         hasUnsentHead = true
     }
@@ -147,8 +150,7 @@ extension ClientExchange {
         PageAccess.writePreflightAnswer(
             worker.requestHead, bytes, closes: closes, into: &worker.output)
         record.status = 204
-        record.isOwnReply = true
-        worker.counters.ownReplies &+= 1
+        record.ownCode = "preflight"
         guard sendOwnResponse() else { return abandon() }
         finish(closes: closes)
     }
@@ -169,11 +171,12 @@ extension ClientExchange {
         upstream = nil
         let closes = closes || endsConnection
         worker.output.removeAll()
-        record.status = reply.write(
-            closes: closes, omitsBody: record.method == .head, origin: record.origin,
-            into: &worker.output)
-        record.isOwnReply = true
-        worker.counters.ownReplies &+= 1
+        let text = reply.text
+        text.write(
+            closes: closes, omitsBody: record.method == .head, isPage: record.isForPage,
+            origin: record.origin, into: &worker.output)
+        record.status = text.status
+        record.ownCode = text.code
         guard sendOwnResponse() else { return abandon() }
         finish(closes: closes)
     }

@@ -23,7 +23,7 @@ extension ClientExchange {
     func beginTunnel(_ first: UnsafeRawBufferPointer) {
         isTunnel = true
         hasUnsentHead = false
-        if !worker.settings.logsRequests { record.releaseHead(to: &worker.blocks) }
+        record.releaseHead(to: &worker.blocks)
         relayThroughTunnel(first, hasHead: true)
         guard isTunnel else { return }
         takeEarlyBytes()
@@ -35,6 +35,7 @@ extension ClientExchange {
     func takeForTunnel(_ bytes: UnsafeRawBufferPointer) {
         guard let upstream else { return }
         armTunnel()
+        record.bytesTaken &+= bytes.count
         upstream.gather(bytes)
         switch upstream.send() {
         case .sent: break
@@ -71,6 +72,7 @@ extension ClientExchange {
     /// The upstream's side is broken, or nothing has come for too long. An orderly end would say that
     /// all is well.
     func breakTunnel() {
+        record.cut = .byUpstream
         leaveTunnel()
         resetClient()
     }

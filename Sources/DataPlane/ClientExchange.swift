@@ -24,7 +24,10 @@ class ClientExchange: Timed {
     var held = HeldBody()
     /// What HeldBody holds, as counted against the worker's budget.
     var reserved = 0
+    /// Since when it waits for a credential; 0 while it does not.
     var parkedAt: UInt64 = 0
+    /// Since when it waits for a connection; 0 while it does not.
+    var connectAt: UInt64 = 0
 
     /// Whether the client has sent its request to the end.
     var isRequestWhole = true
@@ -142,6 +145,8 @@ class ClientExchange: Timed {
     func abandon() {
         leaveQueues()
         disarm()
+        if record.status > 0 { record.cut = .byClient }
+        worker.requestEnded(&record)
         isTunnel = false
         upstream?.abandon()
         upstream = nil
@@ -151,6 +156,8 @@ class ClientExchange: Timed {
 
     /// Nobody is to call back for the exchange under way.
     func leaveQueues() {
+        endParking()
+        endConnecting()
         if exchange.awaitedGeneration != nil { worker.unpark(self) }
         if let slot = dialSlot { worker.forgetDial(slot) }
         dialSlot = nil
@@ -162,7 +169,7 @@ class ClientExchange: Timed {
         leaveQueues()
         disarm()
         exchange.finish()
-        if worker.settings.logsRequests { worker.logRequest(record) }
+        worker.requestEnded(&record)
         held.reset()
         giveBackReserved()
         record.release(to: &worker.blocks)

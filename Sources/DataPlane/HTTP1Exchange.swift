@@ -22,7 +22,7 @@ final class HTTP1Exchange: ClientExchange {
     /// A head that cannot be read.
     func refuse(_ error: WireError) {
         isRequestWhole = true
-        record.beginUnreadable()
+        record.beginUnreadable(id: worker.tally.begin(), now: worker.loop.now)
         answer(.badRequest(error), closes: true)
     }
 

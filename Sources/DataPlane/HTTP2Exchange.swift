@@ -40,7 +40,7 @@ final class HTTP2Exchange: ClientExchange {
     /// A head that cannot be passed on.
     func refuse(_ error: WireError) {
         isRequestWhole = true
-        record.beginUnreadable()
+        record.beginUnreadable(id: worker.tally.begin(), now: worker.loop.now)
         answer(.badRequest(error))
     }
 

@@ -253,50 +253,59 @@ extension LocalReply {
         }
     }
 
-    /// Writes the whole response and answers its status.
+}
+
+extension ReplyText {
+    /// Writes the whole response.
     ///
-    /// - Parameter origin: of the page that asked and may read it; empty for none.
+    /// - Parameters:
+    ///   - isPage: whether a person reads it in a browser.
+    ///   - origin: of the page that asked and may read it; empty for none.
     func write(
-        closes: Bool, omitsBody: Bool, origin: UnsafeRawBufferPointer,
+        closes: Bool, omitsBody: Bool, isPage: Bool, origin: UnsafeRawBufferPointer,
         into output: inout ByteBuffer
-    ) -> Int {
-        let text = text
+    ) {
         var body = ByteBuffer(capacity: 512)
-        text.writeProblem(into: &body)
-        HeadWriter.appendStatusLine(text.status, into: &output)
-        output.append("Content-Type: application/problem+json\r\nContent-Length: ")
+        HeadWriter.appendStatusLine(status, into: &output)
+        if isPage {
+            writePage(into: &body, fields: &output)
+        } else {
+            writeProblem(into: &body)
+            output.append(
+                "Content-Type: application/problem+json\r\nCache-Control: no-store\r\n"
+                    as StaticString)
+            output.append("X-Content-Type-Options: nosniff\r\n")
+        }
+        output.append("Content-Length: ")
         output.append(decimal: UInt64(body.count))
-        output.append("\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n")
+        output.append("\r\n")
         if !origin.isEmpty { PageAccess.writeFields(origin, into: &output) }
         output.append("Proxy-Status: credential-proxy")
-        if let error = text.proxyError {
+        if let error = proxyError {
             output.append("; error=")
             output.append(error)
         } else {
             output.append("; error=http_request_denied")
         }
         output.append("; details=\"")
-        output.append(text.code)
+        output.append(code)
         output.append("\"\r\n")
-        if let seconds = text.retryAfterSeconds {
+        if let seconds = retryAfterSeconds {
             output.append("Retry-After: ")
             output.append(decimal: UInt64(max(0, seconds)))
             output.append("\r\n")
         }
-        if text.status == 401 {
+        if status == 401 {
             output.append("WWW-Authenticate: Bearer realm=\"credential-proxy\"\r\n")
         }
-        if text.status == 405 {
+        if status == 405 {
             output.append("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n")
         }
         if closes { output.append("Connection: close\r\n") }
         output.append("\r\n")
         if !omitsBody { output.append(body.bytes) }
-        return text.status
     }
-}
 
-extension ReplyText {
     /// A problem document (RFC 9457 section 3); "about:blank" is the type when there is none.
     func writeProblem(into output: inout ByteBuffer) {
         output.append("{\"status\":")

@@ -60,6 +60,7 @@ final class UpstreamConnection: ByteStream {
         openedAt = worker.loop.now
         parser = HeadParser(limits: worker.settings.responseLimits)
         super.init(on: worker.loop)
+        worker.tally.upstreams.opened()
     }
 
     /// Makes the connection's TLS handshake; the client is told how it ends.
@@ -306,6 +307,8 @@ final class UpstreamConnection: ByteStream {
             client?.upstreamLost(nothingSent: false, isUnanswered: !hasAnswered, failure)
         }
     }
+
+    override func didClose() { worker.tally.upstreams.closed() }
 
     override func didFlush() {
         if let http2 { return http2.pump() }

@@ -14,6 +14,8 @@ struct UpstreamPool {
         self.ageMax = ageMax
     }
 
+    var count: Int { idle.reduce(0) { $0 + $1.count } }
+
     /// Begins anew for a table of that many upstreams; what was idle for the old one is closed.
     mutating func reset(upstreams: Int) {
         let old = idle

@@ -18,8 +18,12 @@ final class InstalledTable {
     /// By upstream, whether a connection to it may turn out to be one of HTTP/2.
     let maySpeakHTTP2: [Bool]
 
-    init(_ table: RouteTable, epoch: Int) {
+    /// By route, its place in the worker's tally.
+    let rows: [Int]
+
+    init(_ table: RouteTable, epoch: Int, rows: [Int]) {
         self.table = table
+        self.rows = rows
         maySpeakHTTP2 = table.upstreams.map(\.maySpeakHTTP2)
         self.epoch = epoch
     }
@@ -48,7 +52,9 @@ final class Worker {
     private var sessions: [TLSSession?] = []
     var budget: ReplayBudget
     var blocks: BlockPool
-    var counters = Counters()
+    var tally: Tally
+    var recent = RecentRing()
+    var wallClock = WallClock()
 
     // Scratch of the message in hand; nothing in it outlives the call that filled it.
     var requestHead: MessageHead
@@ -60,10 +66,11 @@ final class Worker {
 
     // SAFETY: a client removes itself before it is released.
     private var clients: [Unmanaged<ClientConnection>] = []
-    private var waiting: WaitingRoom
+    private(set) var waiting: WaitingRoom
     private var dials = DialTable()
     var reports = ReportBudget()
-    private var accessLines = ByteBuffer()
+    var accessLines = ByteBuffer()
+    var accessLineCount = 0
     private(set) var isDraining = false
     private var isStopping = false
     private var graceTimer: LoopTimer?
@@ -73,10 +80,11 @@ final class Worker {
 
     init(
         number: Int, board: PlanBoard, credentials: Int, trust: UpstreamTrust, log: Log,
+        firstRequest: UInt64,
         toControl: @escaping @Sendable (ToControl) -> Void
     ) throws(ReactorError) {
         let plan = board.newest
-        let (settings, table) = (plan.settings, plan.table)
+        let (settings, table) = (plan.settings, plan.table.unshared())
         self.number = number
         self.settings = settings
         self.board = board
@@ -84,7 +92,9 @@ final class Worker {
         self.trust = trust
         self.log = log
         self.toControl = toControl
-        installed = InstalledTable(table.unshared(), epoch: 0)
+        var tally = Tally(firstID: firstRequest)
+        installed = InstalledTable(table, epoch: 0, rows: tally.rows(for: table.names))
+        self.tally = tally
         self.credentials = CredentialView(count: credentials)
         pool = UpstreamPool(
             perUpstreamMax: settings.idlePerUpstreamMax, ageMax: settings.upstreamAge)
@@ -110,6 +120,7 @@ final class Worker {
         mailbox = Mailbox { waker.wake() }
         // SAFETY: the waker is closed before the worker's thread lets the worker go.
         box.worker = Unmanaged.passUnretained(self)
+        loop.callAfterTurn = { [unowned self] in flushAccessLines() }
     }
 
     private final class WorkerBox {
@@ -148,6 +159,7 @@ final class Worker {
             onAccept: { [unowned self] stream in
                 let client = unsafeDowncast(stream, to: ClientConnection.self)
                 guard rules.admits(client) else { return client.close() }
+                tally.clients.opened()
                 client.place = clients.count
                 // SAFETY: see `clients`.
                 clients.append(Unmanaged.passUnretained(client))
@@ -161,6 +173,8 @@ final class Worker {
     /// Runs until it is stopped or drained.
     func run() {
         loop.run()
+        flushAccessLines()
+        toControl(.reported(worker: number, round: .max, report()))
         toControl(.stopped(worker: number))
     }
 
@@ -178,6 +192,8 @@ final class Worker {
             case .dialled(let ticket, let result): dialled(ticket, result)
             case .drain(let deadline): drain(until: deadline)
             case .stop: stop()
+            case .report(let round):
+                toControl(.reported(worker: number, round: round, report()))
             }
         }
     }
@@ -195,8 +211,10 @@ final class Worker {
         credentials.grow(to: slots)
         waiting.grow(to: slots)
         let isSameUpstreams = table.upstreams == installed.table.upstreams
+        let table = table.unshared()
         installed = InstalledTable(
-            table.unshared(), epoch: installed.epoch + (isSameUpstreams ? 0 : 1))
+            table, epoch: installed.epoch + (isSameUpstreams ? 0 : 1),
+            rows: tally.rows(for: table.names))
         guard !isSameUpstreams else { return }
         pool.reset(upstreams: table.upstreams.count)
         let shared = multiplexed.reset(upstreams: table.upstreams.count)
@@ -362,6 +380,7 @@ final class Worker {
         guard clients.indices.contains(client.place),
             clients[client.place].toOpaque() == Unmanaged.passUnretained(client).toOpaque()
         else { return }
+        tally.clients.closed()
         // SAFETY: see `clients`.
         let last = clients.removeLast()
         if client.place < clients.count {
@@ -371,13 +390,6 @@ final class Worker {
         if isDraining && clients.isEmpty && (isStopping || !settings.acceptsWhileDraining) {
             finish()
         }
-    }
-
-    /// A line for the request that has ended.
-    func logRequest(_ record: borrowing RequestRecord) {
-        record.writeAccessLine(now: loop.now, into: &accessLines)
-        log.writeWhole(accessLines.bytes)
-        accessLines.removeAll()
     }
 
     /// Said once: browsers drop what was promised to be sent over https alone.

@@ -66,10 +66,13 @@ package final class WorkerGroup: Sendable {
                 number: 0, table: table, settings: settings.divided(among: count),
                 listeners: listeners), workers: count)
         self.board = board
+        // The same request in the log of two starts has two numbers.
+        let process = UInt64.random(in: 0..<(1 << 24))
         var workers: [Handover] = []
         for number in 0..<count {
             let worker = try Worker(
                 number: number, board: board, credentials: credentials, trust: trust, log: log,
+                firstRequest: process << 40 | UInt64(UInt8(truncatingIfNeeded: number)) << 32,
                 toControl: toControl)
             try worker.listen()
             workers.append(Handover(worker: worker))

@@ -5,6 +5,14 @@ import HTTP2Wire
 import HTTPWire
 import Reactor
 
+/// Which requests get a line in the log.
+package enum LoggedRequests: Sendable {
+    case none
+    /// Those that ended with a status from 400 up, or not at all.
+    case failed
+    case all
+}
+
 /// What one worker allows and for how long it waits. Durations are in milliseconds, 0 means for ever.
 package struct WorkerSettings: Sendable {
     package var headBytesMax = 64 * 1024
@@ -50,7 +58,7 @@ package struct WorkerSettings: Sendable {
     package var tunnelHalfClosed: UInt64 = 60_000
     /// Whether new connections are accepted while draining, for an application that shuts down beside us.
     package var acceptsWhileDraining = false
-    package var logsRequests = false
+    package var loggedRequests = LoggedRequests.none
 
     package init() {}
 

@@ -1,13 +1,15 @@
 // Log lines: a constant message and fields. A secret cannot be a field, since no field type holds one.
 
+import Bytes
+import Synchronization
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Darwin)
     import Darwin
 #endif
-import Synchronization
 
-/// Writes lines to a descriptor, whole or not at all.
+/// Writes lines, whole or not at all.
 package final class Log: Sendable {
     package enum Level: Int, Sendable, Comparable, CaseIterable {
         case debug, info, warning, error, off
@@ -20,9 +22,14 @@ package final class Log: Sendable {
         package static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// How a line looks: for a person, or one JSON object.
-    package enum Format: Sendable {
-        case text, json
+    /// How a line looks.
+    package enum Format: Hashable, Sendable {
+        /// One JSON object.
+        case json
+        /// Time, level and message, then `name=value`.
+        case text
+        /// The same for somebody who watches: with the local time of day.
+        case terminal(colours: Bool)
     }
 
     package enum Value: Sendable {
@@ -30,14 +37,23 @@ package final class Log: Sendable {
         case number(Int64)
     }
 
-    private let descriptor: Int32
-    private let format: Format
+    /// Where lines go.
+    package enum Sink: Sendable {
+        /// At once; whoever writes waits for as long as the reader likes. The descriptor stays the
+        /// caller's.
+        case descriptor(Int32)
+        /// To a thread that writes them; nobody else waits.
+        case queue(LogQueue)
+    }
+
+    /// The shape of its lines, for those who write their own.
+    package let line: LogLine
+    private let sink: Sink
     private let threshold: Atomic<Int>
 
-    /// The descriptor stays the caller's. A reader that has gone is no error: the line is lost.
-    package init(level: Level, format: Format, descriptor: Int32 = 2) {
-        self.descriptor = descriptor
-        self.format = format
+    package init(level: Level, format: Format, to sink: Sink = .descriptor(2)) {
+        line = LogLine(format)
+        self.sink = sink
         threshold = Atomic(level.rawValue)
     }
 
@@ -69,29 +85,49 @@ package final class Log: Sendable {
         _ level: Level, _ message: StaticString, _ fields: [(StaticString, Value)]
     ) {
         guard isEnabled(level) else { return }
-        var line = LogLine(format: format)
-        line.begin(level: level, message: message)
-        for (name, value) in fields { line.add(name, value) }
-        line.end()
-        line.bytes.withUnsafeBytes { writeWhole($0) }
+        var buffer = ByteBuffer(capacity: 256)
+        line.begin(level, message, at: wallMilliseconds(), into: &buffer)
+        for (name, value) in fields { line.add(name, value, into: &buffer) }
+        line.end(into: &buffer)
+        writeWhole(buffer.bytes)
     }
 
-    /// Writes bytes that form whole lines, such as a batch of access lines.
-    package func writeWhole(_ bytes: UnsafeRawBufferPointer) {
-        var rest = bytes
-        while let base = rest.baseAddress, rest.count > 0 {
-            let written = unsafe_write(descriptor, base, rest.count)
-            if written < 0 && errno == EINTR { continue }
-            guard written > 0 else { return }
-            rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+    /// Writes bytes that form whole lines, such as a batch of access lines. The level does not matter.
+    ///
+    /// - Parameter lines: how many they are.
+    package func writeWhole(_ bytes: UnsafeRawBufferPointer, lines: Int = 1) {
+        switch sink {
+        case .descriptor(let descriptor): _ = writeAll(bytes, to: descriptor)
+        case .queue(let queue): queue.append(bytes, lines: lines)
         }
     }
 }
 
-private func unsafe_write(_ descriptor: Int32, _ base: UnsafeRawPointer, _ count: Int) -> Int {
-    #if canImport(Glibc)
-        Glibc.write(descriptor, base, count)
-    #else
-        Darwin.write(descriptor, base, count)
-    #endif
+func wallMilliseconds() -> Int64 {
+    var now = timespec()
+    clock_gettime(CLOCK_REALTIME, &now)
+    return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
+}
+
+/// Writes to a descriptor until all is written or it fails; answers how much was, and why no more
+/// (errno(3)), 0 where all was.
+func writeAll(
+    _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+) -> (written: Int, error: Int32) {
+    var rest = bytes
+    while let base = rest.baseAddress, rest.count > 0 {
+        let written = write(descriptor, base, rest.count)
+        if written > 0 {
+            rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+        } else if written < 0 && errno == EINTR {
+            continue
+        } else if written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) {
+            // Somebody who shares the terminal or the pipe has made it non-blocking.
+            var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            _ = poll(&wait, 1, -1)
+        } else {
+            return (bytes.count - rest.count, written < 0 ? errno : EIO)
+        }
+    }
+    return (bytes.count, 0)
 }

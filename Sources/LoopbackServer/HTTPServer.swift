@@ -1,5 +1,5 @@
 // A small HTTP/1 server for this machine alone: the login callback, the demo, the status page. It
-// answers whole requests with whole answers, and never listens beyond the loopback interface.
+// answers whole requests with whole answers, and never binds anything beyond the loopback interface.
 
 #if canImport(Glibc)
     import Glibc
@@ -36,13 +36,39 @@ package final class HTTPServer: Sendable {
 
     /// Binds and starts. A port of nil is chosen by the kernel; one that is given and taken is an
     /// error, never another port. `onEvent` is called on the server's own thread and must not block.
-    package init(
+    package convenience init(
         port: UInt16? = nil, families: LoopbackFamilies = .both, hosts: AcceptedHosts = .loopback,
         limits: ServerLimits = .standard,
         onEvent: @escaping @Sendable (ServerEvent) -> Void = { _ in },
         handler: @escaping ServerHandler
     ) throws(ServerError) {
-        var sockets = try LoopbackSockets(port: port, families: families)
+        try self.init(
+            on: LoopbackSockets(port: port, families: families), hosts: hosts, limits: limits,
+            onEvent: onEvent, handler: handler)
+    }
+
+    /// Serves on sockets that listen already, streams of any family; they stay the caller's, who closes
+    /// them when this server has ended.
+    ///
+    /// - Parameters:
+    ///   - guard: decides on each head; there are no other rules about hosts.
+    ///   - admits: asked on the server's own thread about each accepted descriptor; must not block.
+    package convenience init(
+        sharing listening: [Int32], guard headGuard: HeadGuard,
+        limits: ServerLimits = .standard, admits: (@Sendable (Int32) -> Bool)? = nil,
+        handler: @escaping ServerHandler
+    ) throws(ServerError) {
+        try self.init(
+            on: LoopbackSockets(sharing: listening), hosts: .any, limits: limits,
+            headGuard: headGuard, admits: admits, onEvent: { _ in }, handler: handler)
+    }
+
+    private init(
+        on opened: LoopbackSockets, hosts: AcceptedHosts, limits: ServerLimits,
+        headGuard: HeadGuard? = nil, admits: (@Sendable (Int32) -> Bool)? = nil,
+        onEvent: @escaping @Sendable (ServerEvent) -> Void, handler: @escaping ServerHandler
+    ) throws(ServerError) {
+        var sockets = opened
         guard let mail = ServerMail() else {
             let code = errno
             sockets.close()
@@ -52,8 +78,8 @@ package final class HTTPServer: Sendable {
         addresses = sockets.addresses
         self.mail = mail
         let loop = ServerLoop(
-            sockets: sockets, mail: mail, hosts: hosts, limits: limits, onEvent: onEvent,
-            handler: handler)
+            sockets: sockets, mail: mail, hosts: hosts, limits: limits, headGuard: headGuard,
+            admits: admits, onEvent: onEvent, handler: handler)
         guard loop.start() else {
             sockets.close()
             throw .cannotListen(code: EAGAIN)

@@ -32,6 +32,19 @@ struct LoopbackSockets {
     /// How often a free port of one family turns out to be taken in the other.
     private static let attemptsMax = 32
 
+    /// Shares of sockets that somebody else has bound: closing these leaves those open.
+    init(sharing listening: [Int32]) throws(ServerError) {
+        for descriptor in listening {
+            let own = duplicateDescriptor(descriptor)
+            guard own >= 0 else {
+                let code = errno
+                close()
+                throw .cannotListen(code: code)
+            }
+            descriptors.append(own)
+        }
+    }
+
     /// Binds all that `families` names. A port of nil is one that is free in both.
     init(port pinned: UInt16?, families: LoopbackFamilies) throws(ServerError) {
         var lastCode: Int32 = 0

@@ -23,6 +23,8 @@ package struct RequestReader: ~Copyable {
         /// The client waits for `100 Continue` before it sends the body. Said once.
         case continueWanted
         case request(ServerRequest, AnswerRules)
+        /// The guard does not let it in: that is the answer, and the connection ends with it.
+        case turnedAway(ServerResponse, AnswerRules)
         /// Nothing more can be read; the answer has this status.
         case refused(Int)
         /// The client began a TLS handshake.
@@ -35,6 +37,7 @@ package struct RequestReader: ~Copyable {
 
     private let limits: ServerLimits
     private let peerPort: UInt16
+    private let headGuard: HeadGuard?
     private var phase = Phase.head
     private var isFirst = true
     private var input = ByteBuffer()
@@ -45,9 +48,10 @@ package struct RequestReader: ~Copyable {
     private var rules = AnswerRules.refusal
     private var wantsContinue = false
 
-    package init(limits: ServerLimits, peerPort: UInt16) {
+    package init(limits: ServerLimits, peerPort: UInt16, headGuard: HeadGuard? = nil) {
         self.limits = limits
         self.peerPort = peerPort
+        self.headGuard = headGuard
         parser = HeadParser(limits: limits.head)
         head = MessageHead(fieldsMax: limits.head.fieldsMax)
     }
@@ -100,6 +104,14 @@ package struct RequestReader: ~Copyable {
             persists: head.persists)
         wantsContinue = framing != .none && head.expectsContinue(in: bytes)
         request = makeRequest(target, bytes)
+        switch headGuard?.judge(head, target, bytes) {
+        case nil, .welcome: break
+        case .stranger: request?.isStranger = true
+        case .turnedAway(let response):
+            phase = .over
+            input.removeAll()
+            return .turnedAway(response, rules)
+        }
         if case .length(let length) = framing, length > UInt64(limits.bodyBytesMax) {
             return refuse(413)
         }
@@ -145,10 +157,9 @@ package struct RequestReader: ~Copyable {
         request.fields.reserveCapacity(head.fieldCount)
         for index in 0..<head.fieldCount {
             let field = head.fields[index]
-            request.fields.append(
-                ServerField(
-                    Self.text(field.name.bytes(in: bytes)), Self.text(field.value.bytes(in: bytes)))
-            )
+            let name = Self.text(field.name.bytes(in: bytes))
+            if let headGuard, headGuard.consumedFields.contains(name.lowercased()) { continue }
+            request.fields.append(ServerField(name, Self.text(field.value.bytes(in: bytes))))
         }
         // The authority of an absolute form stands in place of Host (RFC 9112 section 3.2.2).
         if target.form == .absolute {

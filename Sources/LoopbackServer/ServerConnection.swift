@@ -34,10 +34,13 @@ final class ServerConnection {
         case firstHead, idle, head, body
     }
 
-    init(descriptor: Int32, peerPort: UInt16, limits: ServerLimits, now: UInt64) {
+    init(
+        descriptor: Int32, peerPort: UInt16, limits: ServerLimits, headGuard: HeadGuard?,
+        now: UInt64
+    ) {
         self.descriptor = descriptor
         self.peerPort = peerPort
-        reader = RequestReader(limits: limits, peerPort: peerPort)
+        reader = RequestReader(limits: limits, peerPort: peerPort, headGuard: headGuard)
         deadline = now + limits.headMilliseconds
         lastHeard = now
     }

@@ -14,6 +14,8 @@ final class ServerLoop {
     private var sockets: LoopbackSockets
     private let mail: ServerMail
     private let hosts: [String]?
+    private let headGuard: HeadGuard?
+    private let admits: (@Sendable (Int32) -> Bool)?
     private let limits: ServerLimits
     private let onEvent: @Sendable (ServerEvent) -> Void
     private let handler: ServerHandler
@@ -28,11 +30,14 @@ final class ServerLoop {
 
     init(
         sockets: LoopbackSockets, mail: ServerMail, hosts: AcceptedHosts, limits: ServerLimits,
+        headGuard: HeadGuard? = nil, admits: (@Sendable (Int32) -> Bool)? = nil,
         onEvent: @escaping @Sendable (ServerEvent) -> Void, handler: @escaping ServerHandler
     ) {
         self.sockets = sockets
         self.mail = mail
         self.limits = limits
+        self.headGuard = headGuard
+        self.admits = admits
         self.onEvent = onEvent
         self.handler = handler
         let names = ["localhost", "127.0.0.1", "[::1]"]
@@ -183,13 +188,16 @@ final class ServerLoop {
                 }
                 return
             }
-            if connections.count >= limits.connectionsMax && !makeRoom() {
+            if !(admits?(descriptor) ?? true)
+                || connections.count >= limits.connectionsMax && !makeRoom()
+            {
                 closeDescriptor(descriptor)
                 continue
             }
             lastConnection += 1
             connections[lastConnection] = ServerConnection(
-                descriptor: descriptor, peerPort: peer.port, limits: limits, now: now)
+                descriptor: descriptor, peerPort: peer.port, limits: limits, headGuard: headGuard,
+                now: now)
         }
     }
 
@@ -242,6 +250,11 @@ final class ServerLoop {
                     continue
                 }
                 start(key, connection, request)
+            case .turnedAway(var response, let rules):
+                connection.rules = rules
+                onEvent(.refused(status: response.status, peerPort: connection.peerPort))
+                response.closesConnection = true
+                answer(key, connection, response)
             case .refused(let status):
                 connection.rules = .refusal
                 refuse(key, connection, status: status)

@@ -27,6 +27,8 @@ package struct ServerRequest: Sendable {
     package var body: [UInt8]
     /// The client's TCP port on the loopback interface.
     package var peerPort: UInt16
+    /// The server's guard answers the caller and does not know them.
+    package var isStranger = false
 
     package init(
         method: String, target: String, path: String, query: String? = nil,

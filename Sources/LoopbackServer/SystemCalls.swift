@@ -123,6 +123,8 @@ func sendBytes(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
 
 func systemListen(_ descriptor: Int32, _ backlog: Int32) -> Int32 { listen(descriptor, backlog) }
 
+func duplicateDescriptor(_ descriptor: Int32) -> Int32 { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+
 func closeDescriptor(_ descriptor: Int32) { _ = close(descriptor) }
 
 func shutDownWriting(_ descriptor: Int32) { _ = shutdown(descriptor, Int32(SHUT_WR)) }

@@ -56,7 +56,20 @@ package struct AuthorizationResponse: Sendable {
 
         guard let state = value("state") else { throw .stateMissing }
         guard state == SecretBytes(request.state) else { throw .stateMismatch }
-        try checkIssuer(value("iss"), for: request)
+        do throws(CallbackError) {
+            try checkIssuer(value("iss"), for: request)
+        } catch {
+            // Some servers leave out what they promise when they refuse (Django OAuth Toolkit). The
+            // login is over either way; of an answer whose sender is in doubt no word is shown but a
+            // code that everybody knows.
+            if case .issuerMissing = error,
+                let code = value("error").map({ DisplayText.clean($0) }),
+                TokenFailure.codes.contains(where: { $0.code.isIdentical(to: code) })
+            {
+                throw .refused(code: code, description: nil)
+            }
+            throw error
+        }
         if let code = value("error"), !code.isEmpty {
             throw .refused(
                 code: DisplayText.clean(code, lettersMax: 64),

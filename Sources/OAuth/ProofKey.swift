@@ -74,6 +74,12 @@ package enum ProofNonce {
         return values[0].value
     }
 
+    /// For servers each of whose answers to a proof must bring one (atproto.com/specs/oauth, "DPoP").
+    package static func require(in response: InboundResponse) throws(TokenFailure) {
+        guard value(in: response) == nil else { return }
+        throw TokenFailure(.malformed, .missingMember("DPoP-Nonce"), status: response.status)
+    }
+
     /// Whether the request was refused for want of a nonce: by an authorization server with an error
     /// in its document (section 8), by a resource with a challenge (section 9).
     package static func isDemanded(by response: InboundResponse) -> Bool {

@@ -107,6 +107,26 @@ package struct ServerMetadata: Sendable {
         self.document = document
     }
 
+    /// Whether an OpenID provider may say more of itself in another document: some put into the one of
+    /// RFC 8414 only what that RFC has names for (Django OAuth Toolkit, Canaille).
+    package var isSilentOnIdentity: Bool {
+        scopes?.contains("openid") == true && !(has(.userInfo) && has(.endSession))
+    }
+
+    /// With the members that only another document of the same issuer has.
+    package func completed(by other: ServerMetadata) -> ServerMetadata {
+        var document = document
+        for member in other.document.members where document[member.name] == nil {
+            document[member.name] = member.value
+        }
+        return ServerMetadata(issuer: issuer, document: document)
+    }
+
+    private init(issuer: String, document: JSONObject) {
+        self.issuer = issuer
+        self.document = document
+    }
+
     /// https, or http where the issuer itself is http on this machine: a public server must not
     /// point us at a local port.
     ///

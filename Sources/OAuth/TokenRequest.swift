@@ -31,6 +31,8 @@ package struct TokenGrant: Sendable {
             ] + scope(scopes), secrets: [token])
     }
 
+    var isRefresh: Bool { parameters.contains { $0.name == "refresh_token" } }
+
     /// `scope`, where there is one to ask for (RFC 6749 section 3.3).
     static func scope(_ scopes: [String]?) -> [FormParameter] {
         guard let scopes, !scopes.isEmpty else { return [] }

@@ -47,9 +47,15 @@ package struct TokenResponse: Sendable {
     ) throws(TokenFailure) -> TokenResponse {
         let reader = AnswerReader(
             response: response, secrets: request.secrets, now: now, quirks: request.quirks)
-        return try TokenResponse(
+        let answer = try TokenResponse(
             reader.members(), demand: request.demand, status: response.status,
             isBound: request.isBound)
+        // Not with a refresh: its answer may be the only copy of a rotated token, and to drop it ends
+        // a login that the server still honours.
+        if request.isBound, request.quirks.contains(.atproto), !request.grant.isRefresh {
+            try ProofNonce.require(in: response)
+        }
+        return answer
     }
 
     /// When the access token stops being good, by the local clock; nil is unknown. `exp` of a JWT,

@@ -16,6 +16,8 @@ package final class EventLoop {
     var gathered = GatherList()
     var deadlines: Deadlines
     var turnEnd = TurnEnd()
+    /// Called once at the end of a turn after `requestCallAfterTurn`; it starts nothing on the loop.
+    package var callAfterTurn: () -> Void = {}
 
     /// The most that one read takes. Larger reads cost fewer system calls on big bodies; one buffer
     /// serves the whole loop, so it costs memory once.
@@ -61,6 +63,8 @@ package final class EventLoop {
     package func setDuration(_ kind: DeadlineKind, milliseconds: UInt64) {
         deadlines.setDuration(kind, milliseconds: milliseconds)
     }
+
+    package func requestCallAfterTurn() { turnEnd.addOwner() }
 
     /// Makes `run` return after the current turn.
     package func stop() { uv_stop(loop) }

@@ -3,7 +3,7 @@
 import CUV
 import Glibc
 
-enum PeerFacts {
+package enum PeerFacts {
     /// An IPv4 or IPv6 literal.
     static func address(_ descriptor: Int32) -> String? {
         var storage = sockaddr_storage()
@@ -37,7 +37,7 @@ enum PeerFacts {
     }
 
     /// The user of a Unix socket's peer.
-    static func user(_ descriptor: Int32) -> UInt32? {
+    package static func user(_ descriptor: Int32) -> UInt32? {
         // struct ucred: process, user, group.
         var facts: (Int32, UInt32, UInt32) = (0, .max, .max)
         var size = socklen_t(MemoryLayout.size(ofValue: facts))

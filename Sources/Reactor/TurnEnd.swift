@@ -7,6 +7,7 @@ import CUV
 struct TurnEnd: ~Copyable {
     private let prepare = UnsafeMutablePointer<uv_prepare_t>.allocate(capacity: 1)
     private var streams: [ByteStream] = []
+    private var wantsCall = false
 
     func open(on loop: EventLoop) {
         uv_prepare_init(loop.loop, prepare)
@@ -20,6 +21,18 @@ struct TurnEnd: ~Copyable {
     mutating func add(_ stream: ByteStream) {
         streams.append(stream)
         if streams.count == 1 { uv_prepare_start(prepare, loopWillWait) }
+    }
+
+    /// The loop's owner wants to be called, after the streams.
+    mutating func addOwner() {
+        guard !wantsCall else { return }
+        wantsCall = true
+        uv_prepare_start(prepare, loopWillWait)
+    }
+
+    mutating func takeOwner() -> Bool {
+        defer { wantsCall = false }
+        return wantsCall
     }
 
     /// Those who want to be called; nobody does any longer.
@@ -37,7 +50,10 @@ private func loopWillWait(_ prepare: UnsafeMutablePointer<uv_prepare_t>?) {
     // A call may bring about others; nobody may be left for a turn that may never come.
     while true {
         let streams = loop.turnEnd.takeAll()
-        if streams.isEmpty { return }
+        if streams.isEmpty {
+            if loop.turnEnd.takeOwner() { loop.callAfterTurn() }
+            return
+        }
         for stream in streams { stream.callBeforeWaiting() }
     }
 }

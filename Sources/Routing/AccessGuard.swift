@@ -72,6 +72,7 @@ package final class AccessGuard: Sendable {
     private let secret: SecretCheck?
     private let required: (name: FieldName, value: [UInt8]?)?
     private let checksHost: Bool
+    private let admitsNavigation: Bool
     private let defaultPort: UInt16
     /// The fields that callers send to the proxy itself; `RouteTable` keeps them from the upstream.
     package let consumedFields: [String]
@@ -82,12 +83,16 @@ package final class AccessGuard: Sendable {
     ///   - isSecure: whether clients speak TLS, so that a Host without a port means 443.
     ///   - checksHost: false on a Unix socket, which no web page reaches under any name.
     ///   - allowedOrigins: as browsers write them, `AllowedOrigin`.
+    ///   - admitsNavigation: whether a page of any site may lead a person here by a link. What answers
+    ///     must then change nothing and let itself be neither framed nor read.
     package init(
         port: UInt16, isSecure: Bool = false, checksHost: Bool = true,
         allowedHosts: [HostAndPort] = [], allowedOrigins: [AllowedOrigin] = [],
-        localSecret: LocalSecret? = nil, requiredField: RequiredField? = nil
+        localSecret: LocalSecret? = nil, requiredField: RequiredField? = nil,
+        admitsNavigation: Bool = false
     ) {
         self.checksHost = checksHost
+        self.admitsNavigation = admitsNavigation
         defaultPort = isSecure ? 443 : 80
         let own = ["localhost", "127.0.0.1", "[::1]"].map { (name: $0, port: port) }
         let more = allowedHosts.map { host in
@@ -168,9 +173,31 @@ package final class AccessGuard: Sendable {
             guard
                 ASCII.equalsIgnoringCase(value, "none")
                     || ASCII.equalsIgnoringCase(value, "same-origin")
+                    || admitsNavigation && Self.isNavigation(head, bytes)
             else { return .crossSite }
         }
         return nil
+    }
+
+    private static let fetchMode = FieldName("Sec-Fetch-Mode")
+    private static let fetchDestination = FieldName("Sec-Fetch-Dest")
+
+    /// Whether a browser opens a page of its own for the answer (Fetch Metadata, sections 2.1 and 2.2).
+    private static func isNavigation(
+        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer
+    ) -> Bool {
+        func says(_ name: FieldName?, _ value: StaticString) -> Bool {
+            var found = false
+            for index in 0..<head.fieldCount
+            where name?.matches(head.fields[index], bytes) ?? false {
+                guard ASCII.equalsIgnoringCase(head.fields[index].value.bytes(in: bytes), value)
+                else { return false }
+                found = true
+            }
+            return found
+        }
+        return head.method == .get && says(fetchMode, "navigate")
+            && says(fetchDestination, "document")
     }
 
     private func carries(

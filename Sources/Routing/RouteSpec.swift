@@ -115,4 +115,17 @@ package enum RouteError: Error, Hashable, Sendable {
 extension RouteSpec {
     /// Whether a text can name a header field (RFC 9110 section 5.1).
     package static func isFieldName(_ name: String) -> Bool { FieldName(name) != nil }
+
+    /// Where it stands, as pages and metrics show it; with the numbers of its listeners where another
+    /// route has the same place on others.
+    func name(besides specs: [RouteSpec]) -> String {
+        let prefix = PathPrefix.trimmed(path)
+        let place = (host ?? "") + (prefix.isEmpty ? "/" : prefix)
+        guard let listeners,
+            specs.count(where: {
+                $0.host == host && PathPrefix.trimmed($0.path) == prefix
+            }) > 1
+        else { return place }
+        return place + "@" + listeners.sorted().map(String.init).joined(separator: ",")
+    }
 }

@@ -27,6 +27,8 @@ package struct Upstream: Hashable, Sendable {
 /// without touching the reference counts of what they hold.
 package final class RouteTable: Sendable {
     package let routes: [Route]
+    /// What people call each route: its host and path prefix, "/" for all.
+    package let names: [String]
     package let upstreams: [Upstream]
     /// One for each listener, or one for all.
     private let indexes: [RouteIndex]
@@ -71,6 +73,7 @@ package final class RouteTable: Sendable {
         self.indexes = indexes
         self.listeners = listeners
         self.routes = routes
+        names = specs.map { $0.name(besides: specs) }
         self.upstreams = upstreams
         self.specs = specs
         self.consumedFields = consumedFields

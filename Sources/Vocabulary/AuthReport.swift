@@ -16,7 +16,7 @@ package struct CredentialActivity: Hashable, Sendable {
     package var refreshes: UInt64 = 0
     /// Those that did not, by why: one of a few fixed words.
     package var refreshFailures: [String: UInt64] = [:]
-    /// Tokens that another process had put into the store.
+    /// Tokens that were found in the store: of another process, or of a login.
     package var adoptions: UInt64 = 0
     /// Logins of a person that this process has finished.
     package var logins: UInt64 = 0

@@ -117,6 +117,8 @@ package enum AssertionAudience: Equatable, Sendable {
     /// The issuer, as RFC 7523bis wants it; the token endpoint where no issuer is known.
     case issuer
     case tokenEndpoint
+    /// Where each request goes: some servers take no other one at their further endpoints.
+    case endpoint
     case other(String)
 }
 

@@ -1,14 +1,16 @@
 // Puts the two planes together, the only place that knows both: listeners, workers, dialler, control
-// plane, and how they end. It decides nothing of its own.
+// plane, how they go from one configuration to the next, and how they end. It decides nothing of its own.
 
 import AuthCore
 import Bytes
 import Configuration
 import Crossing
+import Crypto
 import DataPlane
 import Diagnostics
 import Fetch
 import Reactor
+import Routing
 import Synchronization
 import Vocabulary
 
@@ -25,12 +27,16 @@ final class RunningProxy: Sendable {
     private let listeners: SharedListeners
     private let messages: AsyncStream<ToControl>.Continuation
     private let control: Task<Void, Never>
+    private let trafficDesk: TrafficDesk
+    /// The status page; nil where the configuration wants none.
+    let admin: AdminRun?
 
     private init(
         _ running: Running, group: WorkerGroup, plane: ControlPlane, dials: DialRelay,
         tools: CredentialTools, person: PersonPresence, log: Log, in world: World,
         listeners: SharedListeners, messages: AsyncStream<ToControl>.Continuation,
-        control: Task<Void, Never>
+        control: Task<Void, Never>,
+        trafficDesk: TrafficDesk, admin: AdminRun?
     ) {
         self.running = running
         self.group = group
@@ -43,6 +49,8 @@ final class RunningProxy: Sendable {
         self.listeners = listeners
         self.messages = messages
         self.control = control
+        self.trafficDesk = trafficDesk
+        self.admin = admin
     }
 
     /// Those of the configuration in use.
@@ -53,6 +61,8 @@ final class RunningProxy: Sendable {
 
     /// Where it listens: a URL, or `unix:` and a path.
     var addresses: [String] { currentListeners.all.map(\.url) }
+    /// Where the status page is.
+    var adminAddresses: [String] { admin?.addresses ?? [] }
     /// The TCP ports among them.
     var ports: [UInt16] { currentListeners.ports }
 
@@ -66,6 +76,7 @@ final class RunningProxy: Sendable {
             return try await start(running, on: listeners, person, log, loginCommand, in: world)
         } catch {
             listeners.close()
+            listeners.closeAdmin()
             throw error
         }
     }
@@ -83,6 +94,7 @@ final class RunningProxy: Sendable {
             Dialler(driver: tools.driver, proxy: tools.forwardProxy),
             timeoutMilliseconds: settings.timeouts.connect)
         let (stream, messages) = AsyncStream.makeStream(of: ToControl.self)
+        let trafficDesk = TrafficDesk()
         let group: WorkerGroup
         do {
             group = try WorkerGroup(
@@ -91,21 +103,34 @@ final class RunningProxy: Sendable {
                 listeners: listeners.all.map { $0.dataListener(settings.access, secret: secret) },
                 log: log
             ) { message in
-                if case .dial(let target, let ticket) = message {
-                    dials.dial(target, ticket)
-                } else {
-                    messages.yield(message)
+                switch message {
+                case .dial(let target, let ticket): dials.dial(target, ticket)
+                case .reported(let worker, let round, let report):
+                    trafficDesk.take(report, of: worker, round: round)
+                case .need, .challenged, .stopped: messages.yield(message)
                 }
             }
             dials.connect(group.mailboxes)
+            trafficDesk.connect(group.mailboxes)
             try group.start()
         } catch {
             tools.stop()
             throw CommandFailure(.failure, "the workers cannot be started: \(error)")
         }
         let plane = ControlPlane(settings.credentials, person: person, in: tools.surroundings)
-        let mailboxes = group.mailboxes
         let shared = SharedListeners(listeners)
+        let admin: AdminRun?
+        do throws(CommandFailure) {
+            admin = try AdminRun(
+                running, listeners.admin, secret: secret, plane, tools.surroundings,
+                addresses: { shared.value.all.map(\.url) },
+                traffic: { await trafficDesk.report() })
+        } catch {
+            for mailbox in group.mailboxes { mailbox.post(.stop) }
+            tools.stop()
+            throw error
+        }
+        let mailboxes = group.mailboxes
         let control = Task {
             let certificates = Task { await shared.watchCertificates(log) }
             await plane.run(messages: stream, workers: mailboxes)
@@ -113,12 +138,22 @@ final class RunningProxy: Sendable {
         }
         return RunningProxy(
             running, group: group, plane: plane, dials: dials, tools: tools, person: person,
-            log: log, in: world, listeners: shared, messages: messages, control: control)
+            log: log, in: world, listeners: shared, messages: messages, control: control,
+            trafficDesk: trafficDesk, admin: admin)
+    }
+
+    /// What the workers have done so far.
+    func traffic() async -> TrafficReport { await trafficDesk.report() }
+
+    /// What was done for credentials so far.
+    func activity() -> AuthReport {
+        tools.surroundings.tally.report(at: tools.surroundings.time)
     }
 
     /// Finishes what runs, at most for so long; then saves what the auth core still holds.
     func drain(graceMilliseconds: UInt64) async {
         let deadline = SystemTime.bootTime().advanced(byMilliseconds: graceMilliseconds)
+        await admin?.noteEnd()
         let keepsAccepting = running.settings.shutdown.keepsAccepting
         // Ours first: the workers, who leave last, take those that are connected already. With a socket
         // that were still open here new clients would come in to wait for nobody.
@@ -134,7 +169,73 @@ final class RunningProxy: Sendable {
         if keepsAccepting { currentListeners.close(where: \.socket.isLocal) }
         messages.finish()
         await control.value
+        admin?.stop()
         tools.stop()
+    }
+}
+
+// MARK: Another configuration
+
+extension RunningProxy {
+    /// Addresses that came and went.
+    struct ListenerChanges: Sendable {
+        var opened: [String] = []
+        var closed: [String] = []
+    }
+
+    /// Goes on with these settings; when it throws, nothing has changed. All that can fail comes first; what
+    /// comes then is told to both planes, and requests under way notice nothing. One call after the other.
+    func apply(_ settings: Settings) async throws(CommandFailure) -> ListenerChanges {
+        let before = running.settings
+        let fixed = before.fixedKeys(changedIn: settings)
+        guard fixed.isEmpty else {
+            throw CommandFailure(
+                .configuration,
+                fixed.map { key in
+                    .init(
+                        text: "\"\(key)\" in \(settings.file ?? "the configuration") was changed, "
+                            + "which a running proxy cannot take up",
+                        hint: "restart it, or change \"\(key)\" back")
+                })
+        }
+        let secret = try await settings.access.readSecret(in: tools.surroundings)
+        let next = try currentListeners.changed(to: settings, in: world, log: log)
+        do throws(TLSError) {
+            try group.prepare(settings.routes)
+        } catch {
+            next.closeOpened()
+            throw CommandFailure(.configuration, "the upstreams' TLS: \(error.reason)")
+        }
+
+        tools.surroundings.hiddenVariables.hide(settings.secretVariables)
+        let slots = await plane.replace(settings.credentials)
+        let table: RouteTable
+        do {
+            table = try settings.table(slots: slots)
+        } catch {
+            preconditionFailure("routes that were valid stay so with other slots: \(error)")
+        }
+        dials.setTimeout(milliseconds: settings.timeouts.connect)
+        currentListeners = next.listeners
+        // The workers, who leave last, take those that are connected already.
+        next.closeRemoved()
+        await withCheckedContinuation { done in
+            group.reconfigure(
+                table, WorkerSettings(settings, person: person),
+                listeners: next.listeners.all.map {
+                    $0.dataListener(settings.access, secret: secret)
+                }
+            ) { done.resume() }
+        }
+        do throws(CommandFailure) {
+            try admin?.apply(settings.access, secret: secret)
+        } catch {
+            log.warning(
+                "the status page goes on with the rules of before",
+                ("reason", .text(error.messages.first?.text ?? "")))
+        }
+        // Every worker has its share of what was opened: another configuration may close it again.
+        return ListenerChanges(opened: next.opened.map(\.url), closed: next.removed.map(\.url))
     }
 }
 
@@ -176,7 +277,7 @@ extension WorkerSettings {
         // request is told to come again. Waits for a person are ended by the control plane itself.
         credentialWait = settings.longestLoginWait(person) + Self.renewalWait
         acceptsWhileDraining = settings.shutdown.keepsAccepting
-        logsRequests = settings.log.access
+        loggedRequests = settings.log.loggedRequests
     }
 }
 

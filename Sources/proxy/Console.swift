@@ -9,6 +9,9 @@ struct Console: Sendable {
     let errors: TextOutput
     private let colours: Bool
 
+    /// Whether standard error shows colours, and they are wanted.
+    var usesColours: Bool { colours }
+
     /// Colour only on a terminal that can show it, and never under NO_COLOR (no-color.org).
     init(output: TextOutput, errors: TextOutput, environment: [String: String]) {
         self.output = output

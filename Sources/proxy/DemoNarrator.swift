@@ -94,6 +94,10 @@ struct DemoNarrator: Sendable {
         say(
             """
 
+            Its status page, for a browser:
+
+                \(stage.statusPage)
+
             This proxy's configuration, for "proxy status" and "proxy token":
 
                 proxy status --config \(stage.configurationFile)

@@ -25,6 +25,8 @@ struct DemoStage: Sendable {
 
     /// The proxy, for a URL.
     var address: String { proxy.addresses[0] }
+    /// The status page, for a browser.
+    var statusPage: String { proxy.adminAddresses[0] + "/" }
 
     static func set(
         isAutomatic: Bool, port: UInt16, in world: World
@@ -51,6 +53,7 @@ struct DemoStage: Sendable {
         }
         configuration = """
             listen: "127.0.0.1:\(port)"
+            admin: "127.0.0.1:0"
             state_dir: state
             upstream: \(servers.api)
             credential:
@@ -62,13 +65,16 @@ struct DemoStage: Sendable {
         do throws(CommandFailure) {
             configurationFile = try folder.write(configuration, to: "proxy.yaml")
             let flags = SettingsArguments(configFile: configurationFile)
-            let settings = try world.settings(for: flags)
+            var quiet = try world.settings(for: flags)
+            quiet.log.access = .off
+            let settings = quiet
             self.settings = settings
             tools = try CredentialTools(settings, for: flags, in: world)
             // A tour is no place for a log.
+            let running = Running(settings)
             proxy = try await RunningProxy.start(
-                Running(settings), person: .absent, log: Log(level: .error, format: .text),
-                loginCommand: { flags.loginCommand($0, in: settings) }, in: world)
+                running, person: .absent, log: Log(level: .error, format: .text),
+                loginCommand: { flags.loginCommand($0, in: running.settings) }, in: world)
         } catch {
             servers.stop()
             throw error

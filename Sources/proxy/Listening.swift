@@ -47,6 +47,8 @@ struct BoundListener: Sendable {
 /// All listeners of a run.
 struct BoundListeners: Sendable {
     var all: [BoundListener] = []
+    /// Those of the status page.
+    private(set) var admin: [BoundListener] = []
     /// The next listener's identifier.
     var nextIdentifier = 0
 
@@ -58,21 +60,27 @@ struct BoundListeners: Sendable {
         var passed = PassedSockets(world.environment).sockets
         // Those that are asked for by name first, so that the rest is known.
         var order = Array(settings.listen.enumerated())
+        order += settings.admin.listeners.map { (offset: Self.adminNumber, element: $0) }
         order.sort { !$0.element.takesTheRest && $1.element.takesTheRest }
         do throws(CommandFailure) {
             for (number, listener) in order {
                 let identity = try listener.identity()
                 for socket in try Self.sockets(listener, settings, &passed, log) {
-                    all.append(
-                        BoundListener(
-                            socket: socket, settings: listener, identifier: nextIdentifier,
-                            number: number, identity: identity,
-                            users: socket.isUnix ? try listener.allowedUsers() : nil))
+                    let bound = BoundListener(
+                        socket: socket, settings: listener, identifier: nextIdentifier,
+                        number: number, identity: identity,
+                        users: socket.isUnix ? try listener.allowedUsers() : nil)
                     nextIdentifier += 1
+                    if number == Self.adminNumber {
+                        admin.append(bound)
+                    } else {
+                        all.append(bound)
+                    }
                 }
             }
         } catch {
             close()
+            closeAdmin()
             throw error
         }
         all.sort { $0.number < $1.number }
@@ -82,13 +90,20 @@ struct BoundListeners: Sendable {
         for listener in all where isLeaving(listener) { listener.socket.close() }
     }
 
+    func closeAdmin() {
+        for listener in admin { listener.socket.close() }
+    }
+
+    /// Stands where routes would name a listener.
+    private static let adminNumber = -1
+
     static func sockets(
         _ listener: ListenerSettings, _ settings: Settings,
         _ passed: inout [(descriptor: Int32, name: String)], _ log: Log
     ) throws(CommandFailure) -> [ListenSocket] {
         switch listener.place {
         case .address(let address):
-            return try bind(address, among: settings.listen, log).map { [$0] } ?? []
+            return try bind(address, of: settings, log).map { [$0] } ?? []
         case .socketFile(let path):
             let owner = try listener.access.ownerNumbers()
             do throws(ReactorError) {
@@ -145,7 +160,7 @@ struct BoundListeners: Sendable {
     }
 
     private static func bind(
-        _ address: ListenAddress, among listeners: [ListenerSettings], _ log: Log
+        _ address: ListenAddress, of settings: Settings, _ log: Log
     ) throws(CommandFailure) -> ListenSocket? {
         do throws(ReactorError) {
             return try ListenSocket.bind(address: address.host, port: address.port)
@@ -153,7 +168,9 @@ struct BoundListeners: Sendable {
             // A machine without IPv6 has no ::1; whoever asked for "localhost" still has the other
             // half of it. Every other failure ends the start.
             if address.host == "::1", error.meansNoSuchFamily,
-                listeners.contains(where: { $0.address == address.twin })
+                (settings.listen + settings.admin.listeners).contains(where: {
+                    $0.address == address.twin
+                })
             {
                 log.warning(
                     "not listening", ("address", .text("\(address)")),
@@ -162,12 +179,18 @@ struct BoundListeners: Sendable {
             }
             throw CommandFailure(
                 .failure, "cannot listen on \(address): \(error.reason)",
-                hint: hint(for: error, at: address))
+                hint: hint(
+                    for: error, at: address,
+                    isAdmin: !settings.listen.contains { $0.address == address }))
         }
     }
 
-    private static func hint(for error: ReactorError, at address: ListenAddress) -> String? {
+    private static func hint(
+        for error: ReactorError, at address: ListenAddress, isAdmin: Bool
+    ) -> String? {
         switch error {
+        case .addressInUse where isAdmin:
+            "end what listens there, or give \"admin\" in the configuration another address, or off"
         case .addressInUse:
             "end what listens there, or run \"proxy serve --listen "
                 + "\(ListenAddress(host: address.host, port: 0))\" for a free port"

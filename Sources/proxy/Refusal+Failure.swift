@@ -15,8 +15,12 @@ extension CommandFailure {
                 .denied, "the provider denies access to \"\(id)\"", hint: "run \"\(command)\"")
         case .tokenEndpointUnreachable(let seconds):
             self.init(
-                .failure, "the provider of \"\(id)\" cannot be reached; the login is kept",
-                hint: "try again in \(durationText(seconds: Int64(seconds)))")
+                .failure,
+                "the provider of \"\(id)\" cannot be reached or is failing; "
+                    + "the login is kept",
+                hint:
+                    "try again in \(durationText(seconds: Int64(seconds))); \"proxy status\" says why"
+            )
         case .credentialMisconfigured(let reason):
             self.init(
                 .configuration, "the provider refuses this client: \(reason)",

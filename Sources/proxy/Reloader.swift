@@ -58,7 +58,7 @@ actor Reloader {
             }
             let changes = try await proxy.apply(settings)
             running.replace(settings, at: now)
-            log.log.setLevel(Log.Level(settings.log.level))
+            log.apply(settings.log)
             for url in changes.closed { log.notListening(on: url) }
             for url in changes.opened { log.listening(on: url) }
             log.log.info(

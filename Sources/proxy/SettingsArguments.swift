@@ -26,8 +26,8 @@ struct SettingsArguments: Sendable {
         request.scopes = try arguments.values(of: "--scope", "S")
     }
 
-    /// As if `--config` had been given.
-    init(configFile: String) {
+    /// As if `--config` had been given; without a file, as if no flag had.
+    init(configFile: String?) {
         request = SettingsRequest(configFile: configFile)
     }
 

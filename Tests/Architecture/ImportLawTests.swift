@@ -89,10 +89,10 @@ private let wrappers = [
         #expect(code.filter { $0.contains(declaration) } == [])
     }
 
-    @Test(.enabled(if: Repository.file("README.md") != nil))
-    func `the table in the README is the table of the package`() throws {
-        let readme = try #require(Repository.file("README.md")?.text)
-        let table = try #require(RoomsTable(readme), "README.md has no table of rooms")
+    @Test(.enabled(if: Repository.file("ARCHITECTURE.md") != nil))
+    func `the table in ARCHITECTURE.md is the table of the package`() throws {
+        let text = try #require(Repository.file("ARCHITECTURE.md")?.text)
+        let table = try #require(RoomsTable(text), "ARCHITECTURE.md has no table of rooms")
         #expect(Set(table.rooms.keys) == Set(manifest.rooms.keys).union(manifest.libraries))
         for (room, imports) in manifest.rooms {
             guard let told = table.rooms[room], let told else { continue }

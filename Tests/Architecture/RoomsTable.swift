@@ -1,12 +1,12 @@
-// The table of rooms in README.md, which tells a reader what Package.swift tells the compiler.
+// The table of rooms in ARCHITECTURE.md, which tells a reader what Package.swift tells the compiler.
 
 /// Rows of the form `| names | one job | refuses | may import |` below the heading "Rooms".
 struct RoomsTable {
-    /// What each room may import, by the README; nil where it says "all".
+    /// What each room may import, by that file; nil where it says "all".
     let rooms: [String: Set<String>?]
 
-    init?(_ readme: String) {
-        let lines = readme.split(separator: "\n", omittingEmptySubsequences: false)
+    init?(_ text: String) {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard
             let heading = lines.firstIndex(where: { $0.wholeMatch(of: /#+ .*\bRooms\b.*/) != nil })
         else { return nil }

@@ -2,8 +2,9 @@ import Testing
 
 /// What may lie at the top. A new name here is a decision, not an accident.
 private let topLevel: Set<String> = [
-    ".ci", ".gitignore", ".swift-format", "LICENSE", "Makefile", "Package.swift", "README.md",
-    "Sources", "Tests", "config",
+    ".ci", ".dockerignore", ".gitignore", ".swift-format", "ARCHITECTURE.md", "Dockerfile",
+    "LICENSE",
+    "Makefile", "Package.swift", "README.md", "Sources", "Tests", "config",
 ]
 
 /// Written in halves, so that this file is free of them too.

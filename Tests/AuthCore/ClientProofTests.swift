@@ -46,7 +46,7 @@ import Vocabulary
     @Test(
         arguments: [
             (AssertionAudience.tokenEndpoint, "https://login.example.com/token"),
-            (.other("urn:server"), "urn:server"),
+            (.endpoint, "https://login.example.com/token"), (.other("urn:server"), "urn:server"),
         ])
     func `is for whom the server wants it to be`(
         audience: AssertionAudience, text: String

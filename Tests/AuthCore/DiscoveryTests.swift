@@ -1,6 +1,7 @@
 import Bytes
 import Crossing
 import Glibc
+import OAuth
 import Support
 import Testing
 import TokenStore
@@ -54,6 +55,52 @@ import Vocabulary
         #expect(found.promisesIssuer)
         #expect(found.authenticationMethods == ["client_secret_post"])
         #expect(ground.fetcher.urls == Array(Self.urls[...place]))
+    }
+
+    /// As Django OAuth Toolkit and Canaille have it: the log-out page is in the OpenID document alone.
+    @Test(arguments: [
+        (#""userinfo_endpoint":"https://login.example.com/u","#, true, 3),
+        (
+            #""userinfo_endpoint":"https://login.example.com/u","end_session_endpoint":"x","#, true,
+            1
+        ),
+        ("", false, 1),
+    ])
+    func `completes what the OAuth document says with the OpenID one`(
+        more: String, isOpenID: Bool, count: Int
+    ) async throws {
+        let openID = Self.document.replacing(
+            #""token_endpoint":"https://login.example.com/t""#,
+            with: #""token_endpoint":"https://x","end_session_endpoint":"https://x/end""#)
+        let scopes = isOpenID ? #""scopes_supported":["openid"],"# : ""
+        let first = Self.document.replacing(
+            #""token_endpoint""#, with: scopes + more + #""token_endpoint""#)
+        let ground = try ground { url in
+            switch url {
+            case Self.urls[0]: .json(200, first)
+            case Self.urls[2]: .json(200, openID)
+            default: .page(404)
+            }
+        }
+        let found = try await endpoints(ground)
+        // What stands in the first document counts.
+        #expect(found.token == "https://login.example.com/t")
+        #expect(ground.fetcher.count == count)
+        let end = try? found.metadata?.url(of: .endSession)
+        #expect(end == (count == 3 ? "https://x/end" : nil))
+    }
+
+    @Test func `is content with the OAuth document where the other is not to be had`() async throws
+    {
+        let first = Self.document.replacing(
+            #""token_endpoint""#, with: #""scopes_supported":["openid"],"token_endpoint""#)
+        for failure in [
+            Result<InboundResponse, FetchError>.failure(.nameNotResolved(host: "x")), .page(503),
+            .json(200, Self.document.replacingTenant(with: "other")),
+        ] {
+            let ground = try ground { $0 == Self.urls[0] ? .json(200, first) : failure }
+            #expect(try await endpoints(ground).token == "https://login.example.com/t")
+        }
     }
 
     @Test func `names all places where there is none`() async throws {

@@ -127,7 +127,8 @@ extension Ground {
         let path = try directory.write("", to: "log")
         // Closed with the process.
         let log = Log(
-            level: .debug, format: .text, descriptor: open(path, O_WRONLY | O_APPEND | O_CLOEXEC))
+            level: .debug, format: .text,
+            to: .descriptor(open(path, O_WRONLY | O_APPEND | O_CLOEXEC)))
         return ({ try Files.read(directory.path("log"))?.text ?? "" }, log)
     }
 }

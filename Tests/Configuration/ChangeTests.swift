@@ -84,17 +84,17 @@ import Vocabulary
     @Test(arguments: [
         (
             "\"1A\"",
-            "2:68: \"1A\" is no name of a variable | use letters, digits and _, such as GITHUB_API_URL"
+            "2:71: \"1A\" is no name of a variable | use letters, digits and _, such as GITHUB_API_URL"
         ),
         (
             "x",
-            "3:68: the variable \"x\" would have two values | give each route a variable of its own"
+            "3:71: the variable \"x\" would have two values | give each route a variable of its own"
         ),
         (
             "{ key: x }",
-            "3:68: the variable \"x\" would have two values | give each route a variable of its own"
+            "3:71: the variable \"x\" would have two values | give each route a variable of its own"
         ),
-        ("{}", "2:68: \"env\" names no variable | write env: { url: API_BASE_URL, key: API_KEY }"),
+        ("{}", "2:71: \"env\" names no variable | write env: { url: API_BASE_URL, key: API_KEY }"),
     ])
     func `that cannot be are told`(first: String, problem: String) {
         #expect(problems(routes(first)) == [problem])

@@ -112,6 +112,12 @@ import Vocabulary
                 == ClientCertificate(
                     certificatePath: "/etc/proxy/cert.pem", keyPath: "/run/key.pem"))
         #expect(oauth.clientAuthentication == .privateKeyJWT)
+        for (text, audience) in [
+            ("issuer", AssertionAudience.issuer), ("endpoint", .endpoint), ("x:y", .other("x:y")),
+        ] {
+            let lines = "private_key: { file: k }\nassertion_audience: \"\(text)\""
+            #expect(try settings(short(credential: lines)).oauth.assertionAudience == audience)
+        }
     }
 
     @Test(arguments: [

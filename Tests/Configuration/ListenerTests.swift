@@ -56,3 +56,56 @@ import Vocabulary
         )
     }
 }
+
+@Suite struct `The admin listener` {
+    @Test(arguments: ["", "admin: off"])
+    func `is off by itself and in one line`(_ line: String) throws {
+        #expect(try settings(short(line)).admin == AdminSettings())
+    }
+
+    @Test func `is read in the forms of listen`() throws {
+        let both = try settings(short("admin: 8081")).admin
+        #expect(both.listeners.map(\.description) == ["127.0.0.1:8081", "[::1]:8081"])
+        #expect(!both.allowsQuit)
+        let file = try settings(
+            short(
+                "admin: { address: \"unix:admin.sock\", mode: \"0660\", users: [app], quit: true }")
+        ).admin
+        #expect(file.listeners.map(\.description) == ["unix:/etc/proxy/admin.sock"])
+        #expect(file.listeners[0].access.mode == 0o660)
+        #expect(file.listeners[0].access.users == ["app"])
+        #expect(file.allowsQuit)
+        let several = try settings(short("admin: [\"127.0.0.1:1\", systemd:admin]")).admin
+        #expect(several.listeners.map(\.description) == ["127.0.0.1:1", "systemd:admin"])
+    }
+
+    @Test func `is open to others only with a secret, and is no place of the proxy's own`() throws {
+        #expect(
+            problems(short("admin: 0.0.0.0:8081")).first?.contains(
+                "can be reached from other machines")
+                == true)
+        #expect(
+            try settings(short("admin: 0.0.0.0:8081\nlocal_secret: { file: s }")).admin.listeners
+                .count
+                == 1)
+        #expect(
+            problems(short("listen: 127.0.0.1:8081\nadmin: 127.0.0.1:8081")).first?.contains(
+                "is listed twice") == true)
+        #expect(
+            problems(
+                short("admin: 127.0.0.1:8081").replacing(
+                    "https://api.example.com", with: "http://127.0.0.1:8081")
+            )
+            .contains { $0.contains("is this proxy") })
+    }
+
+    @Test func `speaks no TLS and has no name, and says so`() {
+        #expect(
+            problems(short("admin: { address: 8081, tls: { certificate: c, key: k } }")).first?
+                .contains("the status page speaks http") == true)
+        #expect(problems(short("admin: { address: 8081, name: x }")).count == 1)
+        #expect(problems(short("admin: { mode: \"0660\" }")).count == 1)
+        #expect(problems(short("admin: []")).count == 1)
+        #expect(problems(short("metrics: 8081")).first?.contains("/metrics") == true)
+    }
+}

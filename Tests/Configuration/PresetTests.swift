@@ -43,7 +43,30 @@ import Vocabulary
             }
             if !name.hasPrefix(".") { names.insert(name) }
         }
-        #expect(names == Set(Preset.all.map { $0.name + ".yaml" }))
+        #expect(names == Set(Preset.all.flatMap { [$0.name + ".yaml", $0.name + ".md"] }))
+    }
+
+    @Test(arguments: Preset.all.map(\.name))
+    func `have a page that says how to register`(name: String) throws {
+        let preset = try #require(Preset.named(name))
+        let page = try String(
+            decoding: ConfigurationFile.contents(of: "\(Self.folder)/\(name).md").get(),
+            as: UTF8.self)
+        for heading in ["# ", "\n## Register\n", "\n## Configure\n", "\n## What is special\n"] {
+            #expect(page.contains(heading))
+        }
+        #expect(page.contains("`proxy init \(name)`"))
+        #expect(page.contains("[\(name).yaml](\(name).yaml)"))
+        // Where the login comes back to is what has to be registered.
+        guard preset.keys.contains("jwt_bearer") == false else { return }
+        let address =
+            [preset.starter, preset.keys].joined(separator: "\n").split(separator: "\n")
+            .first { $0.contains("redirect_uri: ") && !$0.contains("post_logout") }?
+            .split(separator: " ").last.map(String.init) ?? "http://127.0.0.1/callback"
+        #expect(page.contains(address), "\(address)")
+        for parameter in preset.parameters {
+            #expect(page.contains("`\(parameter.key)"), "\(parameter.key)")
+        }
     }
 
     @Test func `are what one would write`() throws {

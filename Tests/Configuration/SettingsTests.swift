@@ -40,7 +40,7 @@ import Vocabulary
         #expect(!read.shutdown.keepsAccepting)
         #expect(read.log.level == .info)
         #expect(read.log.format == .auto)
-        #expect(!read.log.access)
+        #expect(read.log.access == .failures)
         #expect(read.forwardProxy == .environment)
         #expect(read.caFile == nil)
         #expect(read.stateDirectory == "/home/user/.local/state/credential-proxy")
@@ -200,15 +200,15 @@ import Vocabulary
         ),
         (
             "log: { access: yes }",
-            "6:16: \"access\" must be true or false, and this is \"yes\""
+            "6:16: \"yes\" is no value for \"access\" | possible values: off, failures, all"
         ),
         ("log: debug", "6:6: \"log\" must be a mapping, and this is a value"),
         ("log: { level: [info] }", "6:15: \"level\" must be a text, and this is a list"),
         ("log: { level: }", "6:8: the key \"level\" has no value"),
         (
-            "admin: 127.0.0.1:8081",
-            "6:1: the key \"admin\" is not supported yet | proxy status shows "
-                + "the state of every credential"
+            "metrics: 127.0.0.1:8081",
+            "6:1: unknown key \"metrics\" in the configuration | they are at /metrics of the page that "
+                + "admin: 127.0.0.1:8081 opens"
         ),
         (
             "listem: 1",

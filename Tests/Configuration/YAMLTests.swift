@@ -57,12 +57,12 @@ import Vocabulary
     @Test func `may be JSON`() throws {
         let json = """
             {"upstream":"https:\\/\\/api.example.com","credential":{"issuer":"https://a.example",
-            \t"client_id":"caf\\u00e9"},"workers":2,"log":{"access":true}}
+            \t"client_id":"caf\\u00e9"},"workers":2,"log":{"access":"all"}}
             """
         let read = try settings(json)
         #expect(try read.oauth.clientID == "caf\u{e9}")
         #expect(read.workers == 2)
-        #expect(read.log.access)
+        #expect(read.log.access == .all)
     }
 
     @Test func `may begin with a byte order mark`() throws {

@@ -31,6 +31,7 @@ final class TestPlane: Sendable {
         let group = Mutex<WorkerGroup?>(nil)
         let needs = Mutex<[Need]>([])
         let reports = Mutex<[ChallengeFacts]>([])
+        let traffic = Mutex<[UInt64: TrafficReport]>([:])
         let onNeed: @Sendable (Generation, Shared) -> Void
         let dials = Mutex(0)
 
@@ -56,6 +57,8 @@ final class TestPlane: Sendable {
                 dials.withLock { $0 += 1 }
                 post(.dialled(ticket, connect(to: target.origin)))
             case .challenged(_, _, let facts): reports.withLock { $0.append(facts) }
+            case .reported(_, let round, let report):
+                traffic.withLock { $0[round] = report }
             case .stopped: break
             }
         }
@@ -126,6 +129,16 @@ final class TestPlane: Sendable {
 
     var needs: [Need] { shared.needs.withLock { $0 } }
     var reports: [ChallengeFacts] { shared.reports.withLock { $0 } }
+
+    /// What the worker says of its traffic now.
+    func traffic() throws -> TrafficReport {
+        let round = UInt64.random(in: 0..<(1 << 62))
+        shared.post(.report(round: round))
+        return try waited(for: "a report", within: .seconds(20)) {
+            shared.traffic.withLock { $0[round] }
+        }
+    }
+
     var dialCount: Int { shared.dials.withLock { $0 } }
     func give(_ token: String, _ generation: UInt64) { shared.give(token, generation) }
     func post(_ message: ToWorker) { shared.post(message) }

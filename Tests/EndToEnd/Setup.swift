@@ -9,8 +9,9 @@ enum YAML {
     static func short(
         upstream: String, credential: [String], settings: [String] = []
     ) -> String {
+        let log = settings.contains { $0.hasPrefix("log:") } ? [] : ["log: { level: debug }"]
         let lines =
-            ["listen: [\"127.0.0.1:0\"]", "log: { level: debug }"] + settings
+            ["listen: [\"127.0.0.1:0\"]"] + log + settings
             + ["upstream: \(upstream)", "credential:"] + credential.map { "  " + $0 }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -9,7 +9,7 @@ three times, since a few of them race with the server's own timing even without 
 proxy the server demands the credential that only the proxy has.
 
 The chapters on compression send a thousand messages in each case, in 18 sizes, which takes the suite the better
-part of an hour; four sizes of each are enough here, all are sent with --all.
+part of an hour; two sizes of each are enough here, all are sent with --all.
 """
 
 import argparse
@@ -31,9 +31,9 @@ from running_proxy import TOKEN, RunningProxy  # noqa: E402
 
 CASES = [f"{chapter}.*" for chapter in range(1, 11)] + [
     f"{chapter}.{kind}.{size}"
-    for chapter, kinds in ((12, 5), (13, 7)) for kind in range(1, kinds + 1) for size in (1, 2, 5, 10)
+    for chapter, kinds in ((12, 5), (13, 7)) for kind in range(1, kinds + 1) for size in (1, 5)
 ]  # fmt: skip
-CASES_MIN = 340
+CASES_MIN = 320
 AGAIN = 3
 
 

@@ -90,6 +90,13 @@ private func read(_ query: String, _ request: AuthorizationRequest) -> Result<St
         #expect(
             read("code=C1&state=S1", try request(promised: true))
                 == .failure(.issuerMissing(expected: issuer)))
+        // A refusal without it grants nothing: its code counts, if it is one, and no other word of it.
+        #expect(
+            read("error=access_denied&error_description=lie&state=S1", try request(promised: true))
+                == .failure(.refused(code: "access_denied", description: nil)))
+        #expect(
+            read("error=pay_me&state=S1", try request(promised: true))
+                == .failure(.issuerMissing(expected: issuer)))
         #expect(
             read(bad.replacing("&error=access_denied", with: ""), try request(issuer: nil))
                 == .success("C1"))

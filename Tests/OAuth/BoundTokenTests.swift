@@ -46,6 +46,40 @@ import Vocabulary
         #expect(failure.reason == .unsupportedTokenType(type))
     }
 
+    /// atproto.com/specs/oauth, "DPoP": an answer without a nonce is to be rejected. A refresh's is
+    /// kept all the same, since it may be the only copy of a rotated token.
+    @Test(
+        arguments: [
+            (.atproto, false, nil, false), (.atproto, false, "a nonce", false),
+            (.atproto, false, "N1", true), (.atproto, true, nil, true),
+            (ProviderQuirks(), false, nil, true),
+        ] as [(ProviderQuirks, Bool, String?, Bool)])
+    func `comes with a nonce at the AT Protocol's servers`(
+        quirks: ProviderQuirks, isRefresh: Bool, nonce: String?, isGood: Bool
+    ) throws {
+        let code = TokenGrant.authorizationCode(
+            SecretBytes("C"), redirectURI: "http://127.0.0.1/", verifier: SecretBytes("V"))
+        let request = TokenRequest(
+            endpoint: "https://id.example.com/token",
+            grant: isRefresh ? .refresh(SecretBytes("RT")) : code, client: .none(clientID: "cli"),
+            isBound: true, quirks: quirks)
+        let fields =
+            [("Content-Type", "application/json")] + (nonce.map { [("DPoP-Nonce", $0)] } ?? [])
+        let answer = InboundResponse(
+            status: 200, fields: fields.map { (name: $0.0, value: $0.1) },
+            body: SecretBytes(#"{"access_token":"AT","token_type":"DPoP"}"#))
+        let result = Result { () throws(TokenFailure) in
+            try TokenResponse.read(answer, to: request, now: testNow)
+        }
+        switch result {
+        case .success: #expect(isGood)
+        case .failure(let failure):
+            #expect(!isGood)
+            #expect(failure.reason == .missingMember("DPoP-Nonce"))
+            #expect(failure.verdict == .malformed)
+        }
+    }
+
     @Test func `asked for without anything to spend is only the grant's name`() {
         let request = TokenRequest(
             endpoint: "https://id.example.com/token",

@@ -159,6 +159,29 @@ import Testing
         #expect(try refusal("GET / HTTP/1.1\nHost: localhost:8080\nCookie:", access) == nil)
         #expect(try refusal(host: "localhost:8080", access) == .requiredFieldMissing)
     }
+
+    @Test func `lets a link from anywhere open a page, where that is wanted`() throws {
+        let open = AccessGuard(port: 8080, admitsNavigation: true)
+        func head(_ method: String, _ site: String, _ mode: String, _ destination: String) -> String
+        {
+            "\(method) / HTTP/1.1\nHost: localhost:8080\nSec-Fetch-Site: \(site)\n"
+                + "Sec-Fetch-Mode: \(mode)\nSec-Fetch-Dest: \(destination)"
+        }
+        let link = head("GET", "cross-site", "navigate", "document")
+        #expect(try refusal(link, open) == nil)
+        #expect(try refusal(link) == .crossSite)
+        for other in [
+            head("POST", "cross-site", "navigate", "document"),
+            head("GET", "cross-site", "navigate", "iframe"),
+            head("GET", "cross-site", "cors", "document"),
+            head("GET", "cross-site", "no-cors", "empty"),
+            link + "\nSec-Fetch-Dest: iframe",
+            "GET / HTTP/1.1\nHost: localhost:8080\nSec-Fetch-Site: x",
+        ] {
+            #expect(try refusal(other, open) == .crossSite, "\(other)")
+        }
+        #expect(try refusal(link + "\nOrigin: https://evil.example", open) == .originNotAllowed)
+    }
 }
 
 @Suite struct `Local secret` {

@@ -62,6 +62,11 @@ package final class FakeInternet: Sendable {
         ["forward_proxy: { url: \"\(forward.url)\" }", "ca_file: \(jsonText(authority.caFile))"]
     }
 
+    /// The same for a process that is configured by its environment, as curl(1) and OpenSSL are.
+    package var environment: [String: String] {
+        ["https_proxy": forward.url, "SSL_CERT_FILE": authority.caFile]
+    }
+
     /// What makes curl find the hosts, and this machine without them.
     package var curlArguments: String {
         "--proxy \(forward.url) --noproxy localhost,127.0.0.1 --cacert \(authority.caFile)"

@@ -68,6 +68,15 @@ package final class ProxyHome: Sendable {
         return child
     }
 
+    /// Starts a script of /bin/sh, with the words as `$0`, `$1` and so on.
+    package func startShell(_ script: String, _ words: [String]) throws -> ChildProcess {
+        let child = try ChildProcess(
+            ["/bin/sh", "-c", script] + words, environment: environment,
+            directory: directory.path("home"), input: "")
+        children.withLock { $0.append(child) }
+        return child
+    }
+
     /// Runs a command with this home's configuration to its end.
     @discardableResult
     package func run(

@@ -15,12 +15,6 @@ import Testing
         #expect(throws: UsageError.noCommand) { try CommandTable.parse([]) }
     }
 
-    @Test(arguments: ["health", "completion"])
-    func `says that a later command is not supported yet`(name: String) throws {
-        let error = #expect(throws: UsageError.self) { try CommandTable.parse([name]) }
-        #expect(try #require(error).message == "\"proxy \(name)\" is not supported yet")
-    }
-
     @Test(arguments: [
         ["--help"], ["-h"], ["help"], ["version", "--help"], ["version", "--unknown", "-h"],
     ])

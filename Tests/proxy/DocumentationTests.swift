@@ -57,6 +57,13 @@ import Testing
         }
     }
 
+    @Test func `names every command`() throws {
+        let text = try #require(try Files.read(Self.readme)).text
+        for command in CommandTable.commands {
+            #expect(text.contains("`proxy \(command.help.name)"), "\(command.help.name)")
+        }
+    }
+
     @Test func `gives examples in help that are understood`() {
         for command in CommandTable.commands {
             for example in command.help.examples {

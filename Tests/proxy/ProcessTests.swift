@@ -118,7 +118,7 @@ import Testing
 
     @Test func `goes on when nobody reads its log any more`() throws {
         let upstream = try FakeUpstream { _ in .ok() }
-        let home = try home(upstream, "log: { level: debug, access: true }")
+        let home = try home(upstream, "log: { level: debug, access: all }")
         let shell = """
             mkfifo log
             "$1" serve --config "$2" 2>log &

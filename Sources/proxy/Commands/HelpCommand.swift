@@ -7,17 +7,22 @@ struct HelpCommand: Command {
         examples: [
             .init("proxy help login", "how to log in"),
             .init("proxy help", "all commands"),
+            .init("proxy help --man", "all of it as a manual page"),
         ],
-        synopsis: "[COMMAND]")
+        synopsis: "[COMMAND | --man]",
+        flags: [.init("--man", "the manual page proxy(1), as man reads it")])
 
     private let subject: (any Command.Type)?
+    private let isManual: Bool
 
     init(about subject: any Command.Type) {
         self.subject = subject
+        isManual = false
     }
 
     init(_ arguments: inout ArgumentReader) throws(UsageError) {
-        let name = try arguments.operand()
+        isManual = try arguments.flag("--man")
+        let name = isManual ? nil : try arguments.operand()
         try arguments.finish()
         guard let name else {
             subject = nil
@@ -30,6 +35,10 @@ struct HelpCommand: Command {
     }
 
     func run(in world: World) async -> ExitCode {
+        if isManual {
+            world.console.output.write(ManualPage.text)
+            return .success
+        }
         for line in subject.map({ Self.page(of: $0.help) }) ?? Self.overview() {
             world.console.line(line)
         }

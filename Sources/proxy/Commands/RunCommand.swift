@@ -61,13 +61,18 @@ struct RunCommand: Command {
         if !urls.isEmpty || !keys.isEmpty {
             loaded.exports.append(RouteExport(route: 0, urls: urls, keys: keys))
         }
+        // The status page is the one of `proxy serve`, which may run beside it.
+        loaded.admin = AdminSettings()
         let secret = try demandSecret(&loaded)
         // The program's own lines are what a person looks at.
         if loaded.log.level == .info { loaded.log.level = .warning }
+        if loaded.log.access == .failures { loaded.log.access = .off }
+        let log = ServeLog(loaded.log, on: world.console)
+        defer { log.end() }
         let running = Running(loaded)
         let settings = self.settings
         let proxy = try await RunningProxy.start(
-            running, person: world.person, log: ServeLog(loaded.log, on: world.console).log,
+            running, person: world.person, log: log.log,
             loginCommand: { settings.loginCommand($0, in: running.settings) }, in: world)
         let code: Result<Int32, CommandFailure>
         do throws(CommandFailure) {
@@ -86,7 +91,7 @@ struct RunCommand: Command {
         let digits = Array("0123456789abcdef".utf8)
         let bytes = RandomBytes.make(32).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
         do throws(RouteError) {
-            try settings.demand(.known(SecretBytes(copying: bytes)))
+            try settings.demand(.known(SecretBytes(bytes)))
         } catch {
             throw CommandFailure(
                 .configuration,

@@ -32,6 +32,7 @@ struct ServeCommand: Command {
         notes: [
             "It ends with SIGINT or SIGTERM: requests that run are finished first, within the configured grace period. A second signal ends it at once.",
             "It reads a changed configuration again by itself, and with SIGHUP; a file with an error changes nothing.",
+            "SIGUSR1 makes the log say everything, SIGUSR2 what is configured.",
         ])
 
     private let settings: SettingsArguments
@@ -55,10 +56,15 @@ struct ServeCommand: Command {
         let watch = loaded.reload == .watch ? loaded.file.map { ConfigurationWatch($0) } : nil
         let settings = settings
         let log = ServeLog(running.settings.log, on: world.console)
+        defer { log.end() }
+        let wishes = LevelSignals.start()
+        let levels = Task { for await wish in wishes { log.follow(wish) } }
+        defer { levels.cancel() }
         let proxy = try await RunningProxy.start(
             running, person: world.person, log: log.log,
             loginCommand: { settings.loginCommand($0, in: running.settings) }, in: world)
         for address in proxy.addresses { log.listening(on: address) }
+        for address in proxy.adminAddresses { log.statusPage(at: address) }
         let reloader = Reloader(running, proxy, settings.request, in: world, log: log)
         let events = ServeEvents(
             of: running, signals: signals, hangups: hangups, file: watch, parent: parent,

@@ -144,7 +144,7 @@ extension CredentialStatus {
 
 extension UpstreamChallenge {
     /// Printable ASCII, like all that it is made of.
-    fileprivate var sentence: String {
+    var sentence: String {
         switch error {
         case "insufficient_scope":
             "\(upstream) needs the scope \(scopes.isEmpty ? "of another login" : scopes.joined(separator: " "))"

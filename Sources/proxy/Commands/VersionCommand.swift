@@ -5,6 +5,8 @@ import Vocabulary
 /// Prints which proxy this is.
 struct VersionCommand: Command {
     static let number = "0.1.0"
+    /// When this number was given.
+    static let date = "2026-11-30"
 
     static let help = CommandHelp(
         name: "version", summary: "print the version",

@@ -29,7 +29,8 @@ import Testing
             HTTP2Frame.headers($0 * 2 + 1, target) + HTTP2Frame.reset($0 * 2 + 1)
         },
         Flood(description: "resets that it makes us send") {
-            HTTP2Frame.headers($0 * 2 + 1, target) + HTTP2Frame.windowUpdate($0 * 2 + 1, 0)
+            HTTP2Frame.headers($0 * 2 + 1, target)
+                + HTTP2Frame.windowUpdate($0 * 2 + 1, 0x7FFF_FFFF)
         },
         Flood(
             description: "one head without an end",

@@ -105,7 +105,10 @@ import Testing
             sys.exit(40 + len(seen))
             """,
         ])
-        try waited(for: "the program") { child.printed(.output).text.contains("ready") ? () : nil }
+        // The line with its end, which the program writes separately.
+        try waited(for: "the program") {
+            child.printed(.output).text.contains("ready\n") ? () : nil
+        }
         child.kill(signal)
         #expect(try child.waitForEnd(within: .seconds(20)) == .exited(41))
         #expect(child.printed(.output).text == "ready\ngot \(signal)\n")

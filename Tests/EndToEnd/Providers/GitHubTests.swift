@@ -6,7 +6,7 @@ import Support
 import Testing
 
 @Suite(.ownThread) struct `Preset: GitHub` {
-    private static func provider(expires: Bool) -> ScriptedProvider {
+    static func provider(expires: Bool) -> ScriptedProvider {
         var manner = ScriptedProvider.Manner()
         manner.authorizationPath = "/login/oauth/authorize"
         manner.tokenPath = "/login/oauth/access_token"

@@ -55,7 +55,7 @@ import Testing
                     "local_secret: { file: \(YAML.quoted(localFile)) }"
                 ]
             ).components(separatedBy: "log: { level: debug }").joined(
-                separator: "log: { level: debug, access: true }"))
+                separator: "log: { level: debug, access: all }"))
 
         var watches: [ProcessWatch] = []
         var secrets: Set<String> = [
