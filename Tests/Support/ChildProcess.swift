@@ -122,12 +122,16 @@ package final class ChildProcess: Sendable {
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
         // POSIX_SPAWN_SETSID, which <spawn.h> hides from Swift; the signals are put back to their
-        // defaults since a test runner may ignore some.
+        // defaults since a test runner may ignore some, and its threads block most.
         let newSession: Int16 = 0x80
-        posix_spawnattr_setflags(&attributes, newSession | Int16(POSIX_SPAWN_SETSIGDEF))
+        posix_spawnattr_setflags(
+            &attributes,
+            newSession | Int16(POSIX_SPAWN_SETSIGDEF) | Int16(POSIX_SPAWN_SETSIGMASK))
         var signals = sigset_t()
         sigfillset(&signals)
         posix_spawnattr_setsigdefault(&attributes, &signals)
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
 
         var identifier = pid_t()
         let code = withCStrings(arguments) { arguments in
