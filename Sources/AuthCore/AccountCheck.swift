@@ -89,7 +89,7 @@ struct AccountCheck: Sendable {
         do throws(FetchError) {
             answer = try await surroundings.fetcher.fetch(request)
         } catch {
-            throw .unreachable(url: url, reason: "\(error)")
+            throw .unreachable(url: url, reason: error.words)
         }
         do throws(AccountDocumentError) {
             return try read(answer)

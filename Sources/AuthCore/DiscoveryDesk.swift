@@ -138,7 +138,7 @@ extension Surroundings {
             case .responseTooLarge, .notHTTP:
                 throw .metadata(
                     MetadataProblem(message: "\(request.url) answers with no such document"))
-            default: throw .unreachable(url: request.url, reason: "\(error)")
+            default: throw .unreachable(url: request.url, reason: error.words)
             }
         }
     }

@@ -149,7 +149,7 @@ package struct IdentityDesk: Sendable {
         do throws(FetchError) {
             response = try await ask(url, accessToken, login, check)
         } catch {
-            throw .unreachable(url: url, reason: "\(error)")
+            throw .unreachable(url: url, reason: error.words)
         }
         var keys = IDTokenPolicy.Keys.unavailable
         if UserInfo.isToken(response) {

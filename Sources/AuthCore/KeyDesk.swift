@@ -107,7 +107,7 @@ package actor KeyDesk {
         do throws(FetchError) {
             response = try await surroundings.fetcher.fetch(request)
         } catch {
-            return .failure(.unreachable(url: url, reason: "\(error)"))
+            return .failure(.unreachable(url: url, reason: error.words))
         }
         do throws(KeySetError) {
             let fetched = Known(

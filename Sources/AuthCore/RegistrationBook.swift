@@ -97,7 +97,7 @@ actor RegistrationBook {
         do throws(FetchError) {
             response = try await surroundings.fetcher.fetch(request.outbound)
         } catch {
-            throw .unreachable(url: request.endpoint, reason: "\(error)")
+            throw .unreachable(url: request.endpoint, reason: error.words)
         }
         do throws(RegistrationError) {
             let client = try RegisteredClient.read(

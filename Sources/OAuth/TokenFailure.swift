@@ -195,7 +195,7 @@ extension TokenFailure: CustomStringConvertible {
                 "\(subject) gave a token of the unsupported type \"\(type)\""
             case .unboundToken:
                 "the token endpoint gave a token that is bound to no key, and \"dpop\" demands one"
-            case .fetch(let error): "\(subject) gave no answer: \(error)"
+            case .fetch(let error): "\(subject) gave no answer: \(error.words)"
             }
         return explanation.map { "\(what): \($0)" } ?? what
     }

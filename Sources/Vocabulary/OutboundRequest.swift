@@ -109,6 +109,26 @@ extension FetchError {
     }
 }
 
+extension FetchError {
+    /// In a few words, without the request.
+    package var words: String {
+        switch self {
+        case .invalidURL: "the URL cannot be used"
+        case .nameNotResolved(let host): "the name \"\(host)\" cannot be resolved"
+        case .connectionRefused(let host): "\"\(host)\" refuses the connection"
+        case .notPublic(let host): "\"\(host)\" leads into a private network"
+        case .tlsFailed(let host, let reason): "TLS with \"\(host)\" failed: \(reason)"
+        case .forwardProxyFailed(let reason): "the forward proxy failed: \(reason)"
+        case .timedOut: "no answer in time"
+        case .brokenOff: "the connection broke"
+        case .responseTooLarge(let limit): "an answer of more than \(limit) bytes"
+        case .notHTTP: "the answer is no HTTP"
+        case .cancelled: "cancelled"
+        case .other(_, let reason): reason
+        }
+    }
+}
+
 /// Who performs outbound requests; Fetch's is libcurl, a test's is a script.
 package protocol Fetching: Sendable {
     func fetch(_ request: OutboundRequest) async throws(FetchError) -> InboundResponse

@@ -429,3 +429,15 @@ private struct Unexpected: Error {}
         }
     }
 }
+
+@Suite struct `No token answer` {
+    /// Status, page and log show it to people.
+    @Test(arguments: [
+        (FetchError.connectionRefused(host: "id.example"), "\"id.example\" refuses the connection"),
+        (.timedOut(mayHaveArrived: true), "no answer in time"),
+        (.other(code: 1, reason: "something"), "something"),
+    ])
+    func `is told in words`(error: FetchError, words: String) {
+        #expect(TokenFailure(error).description == "the token endpoint gave no answer: \(words)")
+    }
+}
