@@ -76,7 +76,7 @@ extension `Real provider` {
         let cookies = " --cookies " + world.home.directory.path("cookies")
         try world.login(person: kind.person + cookies)
         let hasSession = kind != .nanoidp
-        if hasSession, kind != .lemonldap {
+        if hasSession {
             // The same browser is known, and signs in no more.
             try world.login(person: kind.person + cookies + " --signed-in")
         }

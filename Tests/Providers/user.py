@@ -140,7 +140,15 @@ class Browser:
         except urllib.error.HTTPError as error:
             response = error
         page = response.read().decode("utf-8", "replace")
+        self.adopt_cookies_of_address()
         return response.status, response.headers.get("Location"), page
+
+    def adopt_cookies_of_address(self):
+        """An address has no subdomains: the library sends it no such cookie, and browsers do."""
+        for cookie in [cookie for cookie in self.jar if cookie.domain == ".127.0.0.1"]:
+            self.jar.clear(cookie.domain, cookie.path, cookie.name)
+            cookie.domain, cookie.domain_specified = "127.0.0.1", False
+            self.jar.set_cookie(cookie)
 
     def ask_json(self, method, url, value):
         status, _, _ = self.ask(method, url, json.dumps(value).encode(), "application/json")
