@@ -44,6 +44,7 @@ private func read(_ bytes: UnsafeRawBufferPointer, piece: Int) -> Reading {
                 precondition(request.body.count <= limits.bodyBytesMax, "a body has a limit")
                 reading.targets.append("\(request.method) \(request.target)")
                 reading.bodies.append(request.body)
+            case .turnedAway: preconditionFailure("there is no guard here that could")
             case .refused(let status):
                 precondition(reading.refusal == nil, "a connection is refused once")
                 reading.refusal = status
