@@ -36,8 +36,8 @@ PACKAGES := pkg-config=pkg-config \
     curl=curl openssl=openssl file:/etc/ssl/certs/ca-certificates.crt=ca-certificates
 TOOLCHAIN_PACKAGES := file:/usr/lib/*/libncurses.so.6=libncurses6 \
     file:/usr/lib/*/libsqlite3.so.0=libsqlite3-0 file:/usr/lib/*/libxml2.so.2=libxml2
-# What completions and the manual page are tried with.
-TEST_PACKAGES := bash=bash fish=fish zsh=zsh mandoc=mandoc
+# What completions and the manual page are tried with, and programs that tests have run.
+TEST_PACKAGES := bash=bash fish=fish zsh=zsh mandoc=mandoc python3=python3
 # The scripted person at the browser is a Python program, and so are most of the providers.
 PROVIDERS_PACKAGES := python3=python3 python:ensurepip=python3-venv sqlite3=sqlite3
 INTEROP_PACKAGES := python3=python3 python:ensurepip=python3-venv nghttp=nghttp2-client
