@@ -171,7 +171,12 @@ package final class AdminSite: Sendable {
 
     private func wrongMethod(_ allowed: String) -> ServerResponse {
         .message(
-            405, .calm, .cross, "Not possible", [.links([("Status page", "/")])],
+            405, .calm, .cross, "Not possible",
+            [
+                .text(
+                    "This address takes \(allowed) only, and nothing was done. The status page has the "
+                        + "buttons for it."), .links([("Status page", "/")]),
+            ],
             fields: [ServerField("Allow", allowed)])
     }
 
