@@ -43,7 +43,7 @@ package struct AccountIdentifier: Hashable, Sendable {
 }
 
 /// Why a document does not say which server keeps an account.
-package enum AccountDocumentError: Error, Hashable, Sendable {
+package enum AccountDocumentError: PublishedDocumentError, Hashable, Sendable {
     /// There is none, or the server is in trouble.
     case notHere(status: Int)
     case unavailable(status: Int)
@@ -60,7 +60,7 @@ package enum AccountDocument {
     package static func server(
         in response: InboundResponse, of account: AccountIdentifier
     ) throws(AccountDocumentError) -> String {
-        let document = try object(in: response)
+        let document = try response.publishedDocument(orThrow: AccountDocumentError.self)
         guard document["id"]?.asString == account.text else { throw .otherSubject }
         let services = document["service"]?.asArray?.compactMap(\.asObject) ?? []
         // The first counts, as others may be anybody's addition behind it.
@@ -81,32 +81,11 @@ package enum AccountDocument {
     package static func issuer(
         in response: InboundResponse, of server: String
     ) throws(AccountDocumentError) -> String {
-        let document = try object(in: response)
+        let document = try response.publishedDocument(orThrow: AccountDocumentError.self)
         guard document["resource"]?.asString == server else { throw .otherSubject }
         guard let issuers = document["authorization_servers"]?.asArray, issuers.count == 1,
             let issuer = issuers[0].asString
         else { throw .noServer }
         return issuer
-    }
-
-    private static func object(
-        in response: InboundResponse
-    ) throws(AccountDocumentError) -> JSONObject {
-        do throws(PublishedDocumentError) {
-            return try response.publishedDocument()
-        } catch {
-            throw AccountDocumentError(error)
-        }
-    }
-}
-
-extension AccountDocumentError {
-    init(_ error: PublishedDocumentError) {
-        self =
-            switch error {
-            case .notHere(let status): .notHere(status: status)
-            case .unavailable(let status): .unavailable(status: status)
-            case .unreadable: .unreadable
-            }
     }
 }

@@ -5,7 +5,7 @@
 package import Vocabulary
 
 /// Why a resource's document is not used.
-package enum ResourceMetadataError: Error, Hashable, Sendable {
+package enum ResourceMetadataError: PublishedDocumentError, Hashable, Sendable {
     case invalidResource(String)
     /// http outside of this machine.
     case insecureResource(String)
@@ -80,12 +80,7 @@ package struct ResourceMetadata: Sendable {
     package static func read(
         _ response: InboundResponse, at place: Place
     ) throws(ResourceMetadataError) -> ResourceMetadata {
-        let document: JSONObject
-        do throws(PublishedDocumentError) {
-            document = try response.publishedDocument()
-        } catch {
-            throw ResourceMetadataError(error)
-        }
+        let document = try response.publishedDocument(orThrow: ResourceMetadataError.self)
         return try ResourceMetadata(document: document, for: place.resources)
     }
 
@@ -182,16 +177,5 @@ package enum ScopeText {
                         (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C
                     } && seen.insert(scope).inserted
             }.prefix(scopesMax))
-    }
-}
-
-extension ResourceMetadataError {
-    init(_ error: PublishedDocumentError) {
-        self =
-            switch error {
-            case .notHere(let status): .notHere(status: status)
-            case .unavailable(let status): .unavailable(status: status)
-            case .unreadable: .unreadable
-            }
     }
 }

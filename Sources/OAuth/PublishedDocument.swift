@@ -2,18 +2,20 @@
 
 import Vocabulary
 
-/// Why there is no document in an answer.
-enum PublishedDocumentError: Error {
+/// What errors of such documents have in common; each kind of document adds what can be wrong with it.
+protocol PublishedDocumentError: Error {
     /// There is none at this URL; another may have it.
-    case notHere(status: Int)
+    static func notHere(status: Int) -> Self
     /// The server is in trouble; the same URL may answer later.
-    case unavailable(status: Int)
-    case unreadable
+    static func unavailable(status: Int) -> Self
+    static var unreadable: Self { get }
 }
 
 extension InboundResponse {
     /// The document of the answer; what it may hold is for whoever asked.
-    func publishedDocument() throws(PublishedDocumentError) -> JSONObject {
+    func publishedDocument<Failure: PublishedDocumentError>(
+        orThrow failure: Failure.Type
+    ) throws(Failure) -> JSONObject {
         switch status {
         case 200: break
         case 408, 425, 429, 500...: throw .unavailable(status: status)

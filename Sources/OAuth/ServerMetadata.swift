@@ -5,7 +5,7 @@
 package import Vocabulary
 
 /// Why a document or an endpoint in it is not used.
-package enum MetadataError: Error, Hashable, Sendable {
+package enum MetadataError: PublishedDocumentError, Hashable, Sendable {
     case invalidIssuer(String)
     /// http outside of this machine.
     case insecureIssuer(String)
@@ -82,12 +82,7 @@ package struct ServerMetadata: Sendable {
     package static func read(
         _ response: InboundResponse, issuer: String, mayBeTemplate: Bool = false
     ) throws(MetadataError) -> ServerMetadata {
-        let document: JSONObject
-        do throws(PublishedDocumentError) {
-            document = try response.publishedDocument()
-        } catch {
-            throw MetadataError(error)
-        }
+        let document = try response.publishedDocument(orThrow: MetadataError.self)
         return try ServerMetadata(document: document, issuer: issuer, mayBeTemplate: mayBeTemplate)
     }
 
@@ -193,16 +188,5 @@ package struct ServerMetadata: Sendable {
         }
         guard url.isSecure else { throw .insecureIssuer(issuer) }
         return url
-    }
-}
-
-extension MetadataError {
-    init(_ error: PublishedDocumentError) {
-        self =
-            switch error {
-            case .notHere(let status): .notHere(status: status)
-            case .unavailable(let status): .unavailable(status: status)
-            case .unreadable: .unreadable
-            }
     }
 }
