@@ -6,7 +6,6 @@
 #elseif canImport(Darwin)
     import Darwin
 #endif
-import Synchronization
 
 /// The SIGHUPs of the process.
 enum HangupWatch {
@@ -17,29 +16,14 @@ enum HangupWatch {
 
     /// Starts watching; to be called once.
     static func start() -> AsyncStream<Event> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Event.self)
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { return stream }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        // A full pipe has word enough.
-        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
-        let reader = ends[0]
-        writer.store(ends[1], ordering: .releasing)
         // Under nohup(1) the terminal's end is of no interest.
-        let isIgnored = isHangupIgnored()
-        let hadTerminal = !isIgnored && hasTerminal
-        startThread {
-            var byte: UInt8 = 0
-            while true {
-                let count = read(reader, &byte, 1)
-                if count < 0 && errno == EINTR { continue }
-                guard count == 1 else { break }
-                continuation.yield(hadTerminal && !hasTerminal ? .terminalClosed : .reload)
-            }
-            continuation.finish()
+        let hadTerminal = !isHangupIgnored() && hasTerminal
+        let events = signals.stream { _ in
+            hadTerminal && !hasTerminal ? Event.terminalClosed : .reload
         }
+        guard let events else { return AsyncStream { _ in } }
         signal(SIGHUP, handle)
-        return stream
+        return events
     }
 
     private static func isHangupIgnored() -> Bool {
@@ -62,13 +46,5 @@ enum HangupWatch {
     }
 }
 
-/// Where the handler writes; -1 until there is a watch.
-private let writer = Atomic<Int32>(-1)
-
-/// Only what signal-safety(7) allows.
-private let handle: @convention(c) (Int32) -> Void = { _ in
-    let saved = errno
-    var byte: UInt8 = 1
-    _ = write(writer.load(ordering: .acquiring), &byte, 1)
-    errno = saved
-}
+private let signals = SignalPipe()
+private let handle: @convention(c) (Int32) -> Void = { signals.tell($0) }

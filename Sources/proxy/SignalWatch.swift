@@ -14,21 +14,8 @@ enum SignalWatch {
     /// signal's number and ends.
     @discardableResult
     static func start() -> AsyncStream<Int32> {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { return AsyncStream { $0.finish() } }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let reader = ends[0]
-        writer.store(ends[1], ordering: .releasing)
-        let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
-        startThread {
-            var number: UInt8 = 0
-            while true {
-                let count = read(reader, &number, 1)
-                if count < 0 && errno == EINTR { continue }
-                if count == 1 { continuation.yield(Int32(number)) }
-                break
-            }
-            continuation.finish()
+        guard let stream = signals.stream(isOnce: true, { $0 }) else {
+            return AsyncStream { $0.finish() }
         }
         signal(SIGINT, handle)
         signal(SIGTERM, handle)
@@ -49,16 +36,12 @@ enum SignalWatch {
     static var hasArrived: Bool { arrived.load(ordering: .relaxed) > 0 }
 }
 
-/// Where the handler writes the number; -1 until there is a watch.
-private let writer = Atomic<Int32>(-1)
+private let signals = SignalPipe()
 private let arrived = Atomic<Int>(0)
 
 /// Only what signal-safety(7) allows: atomics, write(2), _exit(2). The second signal must not rely
 /// on the default action, which the kernel withholds from the first process of a container.
 private let handle: @convention(c) (Int32) -> Void = { number in
     if arrived.add(1, ordering: .relaxed).oldValue > 0 { _exit(128 + number) }
-    let saved = errno
-    var byte = UInt8(truncatingIfNeeded: number)
-    _ = write(writer.load(ordering: .acquiring), &byte, 1)
-    errno = saved
+    signals.tell(number)
 }
