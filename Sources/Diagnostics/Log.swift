@@ -65,6 +65,14 @@ package final class Log: Sendable {
         threshold.store(level.rawValue, ordering: .relaxed)
     }
 
+    /// Lines that were dropped since nobody took them.
+    package var lostLines: UInt64 {
+        switch sink {
+        case .descriptor: 0
+        case .queue(let queue): queue.lost
+        }
+    }
+
     package func debug(_ message: StaticString, _ fields: (StaticString, Value)...) {
         write(.debug, message, fields)
     }

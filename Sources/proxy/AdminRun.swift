@@ -5,6 +5,7 @@ import Admin
 import AuthCore
 import Bytes
 import Configuration
+import Diagnostics
 import Synchronization
 import Vocabulary
 
@@ -22,11 +23,12 @@ final class AdminRun: Sendable {
     /// - Parameters:
     ///   - addresses: of the proxy itself, as they are at the moment.
     ///   - traffic: asks the workers.
+    ///   - log: the proxy's, which knows what it had no room for.
     init?(
         _ running: Running, _ listeners: [BoundListener], secret: SecretBytes?,
         _ control: ControlPlane, _ surroundings: AuthCore.Surroundings,
         addresses: @escaping @Sendable () -> [String],
-        traffic: @escaping @Sendable () async -> TrafficReport
+        traffic: @escaping @Sendable () async -> TrafficReport, log: Log
     ) throws(CommandFailure) {
         guard !listeners.isEmpty else { return nil }
         var sources = AdminPlane.Sources(
@@ -39,6 +41,7 @@ final class AdminRun: Sendable {
             var facts = MetricsText.Facts()
             facts.version = VersionCommand.number
             facts.startedAt = startedAt
+            facts.lostLogLines = log.lostLines
             facts.reloads = UInt64(running.reloads.count)
             facts.isReloadRefused = !running.reloads.refusal.isEmpty
             return MetricsText.write(

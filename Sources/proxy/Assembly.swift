@@ -27,7 +27,6 @@ final class RunningProxy: Sendable {
     private let listeners: SharedListeners
     private let messages: AsyncStream<ToControl>.Continuation
     private let control: Task<Void, Never>
-    private let trafficDesk: TrafficDesk
     /// The status page; nil where the configuration wants none.
     let admin: AdminRun?
 
@@ -36,7 +35,7 @@ final class RunningProxy: Sendable {
         tools: CredentialTools, person: PersonPresence, log: Log, in world: World,
         listeners: SharedListeners, messages: AsyncStream<ToControl>.Continuation,
         control: Task<Void, Never>,
-        trafficDesk: TrafficDesk, admin: AdminRun?
+        admin: AdminRun?
     ) {
         self.running = running
         self.group = group
@@ -49,7 +48,6 @@ final class RunningProxy: Sendable {
         self.listeners = listeners
         self.messages = messages
         self.control = control
-        self.trafficDesk = trafficDesk
         self.admin = admin
     }
 
@@ -124,7 +122,7 @@ final class RunningProxy: Sendable {
             admin = try AdminRun(
                 running, listeners.admin, secret: secret, plane, tools.surroundings,
                 addresses: { shared.value.all.map(\.url) },
-                traffic: { await trafficDesk.report() })
+                traffic: { await trafficDesk.report() }, log: log)
         } catch {
             for mailbox in group.mailboxes { mailbox.post(.stop) }
             tools.stop()
@@ -139,15 +137,7 @@ final class RunningProxy: Sendable {
         return RunningProxy(
             running, group: group, plane: plane, dials: dials, tools: tools, person: person,
             log: log, in: world, listeners: shared, messages: messages, control: control,
-            trafficDesk: trafficDesk, admin: admin)
-    }
-
-    /// What the workers have done so far.
-    func traffic() async -> TrafficReport { await trafficDesk.report() }
-
-    /// What was done for credentials so far.
-    func activity() -> AuthReport {
-        tools.surroundings.tally.report(at: tools.surroundings.time)
+            admin: admin)
     }
 
     /// Finishes what runs, at most for so long; then saves what the auth core still holds.

@@ -94,9 +94,6 @@ final class ServeLog: Sendable {
         log.setLevel(level)
     }
 
-    /// Lines that were dropped since nobody took them.
-    var lostLines: UInt64 { queue?.lost ?? 0 }
-
     /// Nothing more will be said: waits a moment for whoever reads.
     func end() { queue?.finish(waitingMilliseconds: Self.endMilliseconds) }
 }

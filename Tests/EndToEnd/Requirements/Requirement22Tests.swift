@@ -181,8 +181,10 @@ import Vocabulary
         try home.write(
             configuration: YAML.short(
                 upstream: upstream.url, credential: ["token: { file: \(YAML.quoted(token)) }"],
-                settings: ["log: { format: json, access: all }", "workers: 1"]))
-        // A pipe that is read until the port is known, and then no more.
+                settings: [
+                    "log: { format: json, access: all }", "workers: 1", "admin: \"127.0.0.1:0\"",
+                ]))
+        // A pipe that is read until the ports are known, and then no more.
         let pipe = home.directory.path("pipe")
         try #require(mkfifo(pipe, 0o600) == 0)
         let reader = open(pipe, O_RDWR | O_NONBLOCK | O_CLOEXEC)
@@ -197,15 +199,20 @@ import Vocabulary
         let child = try home.startShell(
             "exec \"$0\" serve --config \"$1\" 2> \"$2\"",
             [Binary.path, home.configurationFile, pipe])
-        let port = try waited(for: "the port", within: .seconds(20)) { () -> UInt16? in
+        // The proxy's own, then the status page's.
+        let ports = try waited(for: "the ports", within: .seconds(20)) { () -> [UInt16]? in
             readMore()
-            let parts = seen.components(separatedBy: "http://127.0.0.1:")
-            return parts.count > 1 ? UInt16(parts[1].components(separatedBy: "\"")[0]) : nil
+            let parts = seen.components(separatedBy: "http://127.0.0.1:").dropFirst()
+            let ports = parts.compactMap { UInt16($0.components(separatedBy: "\"")[0]) }
+            return ports.count == 2 ? ports : nil
         }
-        let client = try RawClient(to: port)
+        let client = try RawClient(to: ports[0])
         let path = "/" + String(repeating: "x", count: 900)
         // A pipe takes 64 KiB and the queue a mebibyte.
         for _ in 0..<2000 { #expect(try client.exchange("GET", path).status == 200) }
+        let metrics = try RawClient(to: ports[1]).exchange("GET", "/metrics").body.text
+        let lost = metrics.components(separatedBy: "\ncredential_proxy_log_lines_lost_total ").last
+        #expect(try #require(UInt64((lost ?? "").prefix { $0.isNumber })) > 0)
         child.kill(SIGTERM)
         seen = ""
         try waited(for: "the number of lost lines", within: .seconds(20)) {
