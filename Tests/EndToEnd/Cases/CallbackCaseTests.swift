@@ -163,8 +163,9 @@ import Testing
                 "login", "--config", setup.home.configurationFile, "--browser", "mine --private",
                 "--timeout", "20s",
             ], environment: desktop)
+        // The file is there before its line is.
         let words = try waited(for: "the browser", within: .seconds(20)) {
-            try Files.read(mark)?.text
+            try Files.read(mark).map(\.text).flatMap { $0.hasSuffix("\n") ? $0 : nil }
         }
         told.kill(SIGINT)
         try told.waitForEnd()
