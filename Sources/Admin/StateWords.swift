@@ -64,7 +64,7 @@ struct Verdict {
     let headline: String
 
     init(_ facts: StatusFacts) {
-        func those(_ states: Set<CredentialFacts.State>) -> [String] {
+        func those(_ states: Set<CredentialState>) -> [String] {
             facts.credentials.filter { states.contains($0.state) }.map(\.name)
         }
         func said(_ names: [String], _ one: String, _ many: String) -> String {

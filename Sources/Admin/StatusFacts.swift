@@ -29,16 +29,6 @@ package struct StatusFacts: Sendable {
 
 /// One credential.
 package struct CredentialFacts: Sendable {
-    package enum State: String, CaseIterable, Sendable {
-        case usable, renewable
-        case failing = "temporarily_failing"
-        case loginRequired = "login_required"
-        case denied, misconfigured, unavailable
-
-        /// Whether a request that comes now can be sent with it.
-        package var isReady: Bool { self == .usable || self == .renewable }
-    }
-
     package enum Kind: Sendable {
         /// A login, or what a machine is given without one.
         case login, machine
@@ -59,7 +49,7 @@ package struct CredentialFacts: Sendable {
 
     package var name: String
     package var kind: Kind
-    package var state: State
+    package var state: CredentialState
     /// Why it is in that state.
     package var detail: String?
     /// A command that mends it.
@@ -91,7 +81,7 @@ package struct CredentialFacts: Sendable {
     /// The facts as `proxy status --json` gives them.
     package var document: JSONValue = [:]
 
-    package init(name: String, kind: Kind, state: State) {
+    package init(name: String, kind: Kind, state: CredentialState) {
         self.name = name
         self.kind = kind
         self.state = state

@@ -5,30 +5,13 @@ package import Vocabulary
 
 /// The facts about one credential.
 package struct CredentialStatus: Sendable {
-    /// Who has to do what, if anybody anything (F89): nobody for the first three.
-    package enum State: String, Sendable {
-        /// A request can be sent now.
-        case usable
-        /// The token has expired; the next request renews it.
-        case renewable
-        /// The token has expired, and the provider is not well; it is tried again by itself.
-        case failing = "temporarily_failing"
-        case loginRequired = "login_required"
-        /// The provider said no: to the person, or to this client.
-        case denied
-        /// The provider refuses this client as it is configured.
-        case misconfigured
-        /// Neither a token nor a way to one, and no login would help.
-        case unavailable
-    }
-
     package enum Kind: String, Sendable {
         case oauth, file, environment, command
     }
 
     package let id: CredentialID
     package let kind: Kind
-    package var state: State
+    package var state: CredentialState
     /// Why it is in that state, where that needs saying.
     package var detail: String?
     /// A command that mends it.
@@ -65,7 +48,7 @@ package struct CredentialStatus: Sendable {
     /// flags are strangers' words, to be quoted. Empty where nothing is wanted.
     package var stepUp: (command: String, flags: [String]) = ("", [])
 
-    init(id: CredentialID, kind: Kind, state: State) {
+    init(id: CredentialID, kind: Kind, state: CredentialState) {
         self.id = id
         self.kind = kind
         self.state = state

@@ -6,12 +6,12 @@ import Vocabulary
 
 /// The word, why, and whether a login would mend it.
 struct LoginVerdict {
-    let state: CredentialStatus.State
+    let state: CredentialState
     var detail: String?
     var wantsLogin = false
 
     private init(
-        _ state: CredentialStatus.State, _ detail: String? = nil, wantsLogin: Bool = false
+        _ state: CredentialState, _ detail: String? = nil, wantsLogin: Bool = false
     ) {
         self.state = state
         self.detail = detail

@@ -7,16 +7,6 @@ import Vocabulary
 
 extension CredentialFacts {
     init(_ status: CredentialStatus, _ settings: CredentialSettings) {
-        let state: State =
-            switch status.state {
-            case .usable: .usable
-            case .renewable: .renewable
-            case .failing: .failing
-            case .loginRequired: .loginRequired
-            case .denied: .denied
-            case .misconfigured: .misconfigured
-            case .unavailable: .unavailable
-            }
         let kind: Kind =
             switch status.kind {
             case .oauth: settings.isInteractive ? .login : .machine
@@ -24,7 +14,7 @@ extension CredentialFacts {
             case .environment: .environment
             case .command: .command
             }
-        self.init(name: status.id.name, kind: kind, state: state)
+        self.init(name: status.id.name, kind: kind, state: status.state)
         detail = status.detail
         hint = status.hint
         issuer = status.issuer

@@ -259,11 +259,11 @@ extension ServerResponse {
         #expect(await get("/livez").text == "ok\n")
     }
 
-    @Test(arguments: CredentialFacts.State.allCases)
+    @Test(arguments: CredentialState.allCases)
     func `each state is ready or not, and never without a word`(
-        _ state: CredentialFacts.State
+        _ state: CredentialState
     ) async throws {
-        let ready: Set<CredentialFacts.State> = [.usable, .renewable]
+        let ready: Set<CredentialState> = [.usable, .renewable]
         #expect(state.isReady == ready.contains(state))
         let words = StateWords(CredentialFacts(name: "a", kind: .login, state: state))
         #expect(!words.label.isEmpty)

@@ -11,11 +11,11 @@ import Vocabulary
 struct StatusCase: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let result: Result<InboundResponse, FetchError>
-    let state: CredentialStatus.State
+    let state: CredentialState
 
     init(
         _ name: String, _ result: Result<InboundResponse, FetchError>,
-        _ state: CredentialStatus.State
+        _ state: CredentialState
     ) {
         testDescription = name
         self.result = result

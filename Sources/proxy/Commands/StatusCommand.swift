@@ -49,7 +49,7 @@ struct StatusCommand: Command {
     }
 
     private func exitCode(_ found: [CredentialStatus]) -> ExitCode {
-        let codes: [(CredentialStatus.State, ExitCode)] = [
+        let codes: [(CredentialState, ExitCode)] = [
             (.loginRequired, .loginNeeded), (.denied, .denied), (.misconfigured, .configuration),
             (.unavailable, .failure), (.failing, .failure),
         ]
