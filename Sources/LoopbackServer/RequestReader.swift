@@ -122,14 +122,17 @@ package struct RequestReader: ~Copyable {
     }
 
     private mutating func readBody() throws(WireError) -> Event {
-        let step = try body.read(input.mutableBytes)
-        guard request!.body.count + step.data.count <= limits.bodyBytesMax else {
-            return refuse(413)
-        }
-        if !step.data.isEmpty {
+        var step: BodyStep
+        repeat {
+            // One byte more than there is room for, so that of two faults the first is the answer,
+            // however much came at once.
+            let room = limits.bodyBytesMax - request!.body.count
+            step = try body.read(
+                UnsafeMutableRawBufferPointer(rebasing: input.mutableBytes.prefix(room + 1)))
+            guard step.data.count <= room else { return refuse(413) }
             request!.body += input.bytes[step.data]
-        }
-        input.consume(step.consumed)
+            input.consume(step.consumed)
+        } while !step.isFinished && !input.isEmpty
         guard step.isFinished else {
             guard wantsContinue && request!.body.isEmpty else { return .needMore }
             wantsContinue = false
