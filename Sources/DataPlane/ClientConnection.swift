@@ -103,7 +103,9 @@ final class ClientConnection: ByteStream {
         return true
     }
 
-    override func willWait() { http2?.pump() }
+    override func willWait() {
+        if let http2 { http2.pump() } else { http1?.turnEnds() }
+    }
 
     override func didReceive(_ bytes: UnsafeMutableRawBufferPointer) {
         if let http2 {

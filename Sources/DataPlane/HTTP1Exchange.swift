@@ -11,6 +11,9 @@ final class HTTP1Exchange: ClientExchange {
     // SAFETY: the connection owns this exchange, and nobody else keeps it once the connection is closed.
     private unowned(unsafe) let connection: ClientConnection
     private var reader = BodyReader()
+    /// A response's head whose body has not begun. It goes out with the beginning, or at the end of the turn: of an
+    /// upstream in HTTP/2 both come in frames of their own, and one write costs half of two.
+    private var waitingHead = ByteBuffer()
 
     init(_ connection: ClientConnection) {
         self.connection = connection
@@ -22,7 +25,7 @@ final class HTTP1Exchange: ClientExchange {
     /// A head that cannot be read.
     func refuse(_ error: WireError) {
         isRequestWhole = true
-        record.beginUnreadable(id: worker.tally.begin(), now: worker.loop.now)
+        record.beginUnreadable(id: worker.tally.begin(), now: loop.now)
         answer(.badRequest(error), closes: true)
     }
 
@@ -79,7 +82,11 @@ final class HTTP1Exchange: ClientExchange {
         _ data: UnsafeRawBufferPointer, hasHead: Bool, isLast: Bool,
         trailers: UnsafeRawBufferPointer
     ) -> Bool {
-        if !hasHead { worker.output.removeAll() }
+        if hasHead && data.isEmpty && !isLast { return holdHead() }
+        if !hasHead {
+            worker.output.removeAll()
+            takeWaitingHead()
+        }
         worker.tail.removeAll()
         let isChunked = clientFraming == .chunked
         if isChunked && !data.isEmpty {
@@ -102,6 +109,40 @@ final class HTTP1Exchange: ClientExchange {
         return true
     }
 
+    private func holdHead() -> Bool {
+        waitingHead = worker.blocks.take()
+        waitingHead.append(worker.output.bytes)
+        connection.requestCallBeforeWaiting()
+        return true
+    }
+
+    /// Moves it to the worker's output.
+    private func takeWaitingHead() {
+        guard !waitingHead.isEmpty else { return }
+        worker.output.append(waitingHead.bytes)
+        dropWaitingHead()
+    }
+
+    private func dropWaitingHead() {
+        guard waitingHead.capacity > 0 else { return }
+        var block = ByteBuffer()
+        swap(&block, &waitingHead)
+        worker.blocks.give(block)
+    }
+
+    /// Sends what waits for more; false when the client has gone.
+    private func sendWaitingHead() -> Bool {
+        guard !waitingHead.isEmpty else { return true }
+        worker.output.removeAll()
+        takeWaitingHead()
+        return sendOwnResponse()
+    }
+
+    /// The turn ends, and nothing has come behind the head.
+    func turnEnds() {
+        if !sendWaitingHead() { abandon() }
+    }
+
     override func sendOwnResponse() -> Bool {
         connection.gather(worker.output.bytes)
         if case .failed = connection.send() { return false }
@@ -109,6 +150,7 @@ final class HTTP1Exchange: ClientExchange {
     }
 
     override func cutOff() {
+        guard sendWaitingHead() else { return abandon() }
         if clientFraming == .untilClose {
             // Here an orderly end would say that the body is whole.
             finishExchange()
@@ -120,7 +162,10 @@ final class HTTP1Exchange: ClientExchange {
 
     override func finished(closes: Bool) { connection.exchangeFinished(closes: closes) }
 
-    override func clientGone() { connection.close() }
+    override func clientGone() {
+        dropWaitingHead()
+        connection.close()
+    }
 
     // MARK: A tunnel
 
