@@ -41,6 +41,14 @@ package enum ASCII {
         return letter < 6 ? letter &+ 10 : nil
     }
 
+    /// Whether bytes are those of an ASCII literal.
+    @inlinable
+    package static func isEqual(_ bytes: UnsafeRawBufferPointer, _ text: StaticString) -> Bool {
+        guard bytes.count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<bytes.count where bytes[index] != text.utf8Start[index] { return false }
+        return true
+    }
+
     /// Whether two runs of bytes are equal when ASCII letters are compared without case.
     package static func equalsIgnoringCase(
         _ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer

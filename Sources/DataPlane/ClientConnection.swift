@@ -104,7 +104,7 @@ final class ClientConnection: ByteStream {
     }
 
     override func willWait() {
-        if let http2 { http2.pump() } else { http1?.turnEnds() }
+        if let http2 { http2.turnEnds() } else { http1?.turnEnds() }
     }
 
     override func didReceive(_ bytes: UnsafeMutableRawBufferPointer) {

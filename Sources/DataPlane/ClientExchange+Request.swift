@@ -14,7 +14,7 @@ extension ClientExchange {
     /// The head in `bytes` was parsed into the worker's table.
     func begin(_ bytes: UnsafeRawBufferPointer) {
         record.begin(
-            worker.requestHead, bytes, id: worker.tally.begin(), now: worker.loop.now)
+            worker.requestHead, bytes, id: worker.tally.begin(), now: loop.now)
         isRequestWhole = true
         held.reset()
         isContinued = false
@@ -96,7 +96,7 @@ extension ClientExchange {
         guard let slot = record.credential else {
             preconditionFailure("only an exchange with a credential waits for one")
         }
-        parkedAt = worker.loop.now
+        parkedAt = loop.now
         worker.tally.parked(record.row)
         guard worker.park(self, slot, newerThan: generation) else {
             return answer(.tooManyWaiting)
@@ -111,7 +111,7 @@ extension ClientExchange {
     /// A newer credential was installed.
     func credentialArrived() {
         disarm()
-        let waited = worker.loop.now &- parkedAt
+        let waited = loop.now &- parkedAt
         endParking()
         if hasClientEnded && waited > Self.halfClosedPatience { return abandon() }
         perform(exchange.credentialArrived(worker.offer(record.credential)))
@@ -120,7 +120,7 @@ extension ClientExchange {
     /// It waits for no credential any longer.
     func endParking() {
         guard parkedAt > 0 else { return }
-        record.parkedMilliseconds &+= worker.loop.now &- parkedAt
+        record.parkedMilliseconds &+= loop.now &- parkedAt
         parkedAt = 0
     }
 
@@ -136,7 +136,7 @@ extension ClientExchange {
         guard let table = record.installed else {
             preconditionFailure("only a routed request is connected")
         }
-        if connectAt == 0 { connectAt = worker.loop.now }
+        if connectAt == 0 { connectAt = loop.now }
         switch worker.way(to: record.upstream, of: table, for: self, mayReuse: mayReuse) {
         case .stream(let shared): return connected(.stream(shared.makeStream()), isReused: true)
         case .wait, .dial:
@@ -166,7 +166,7 @@ extension ClientExchange {
     /// It waits for no connection any longer.
     func endConnecting() {
         guard connectAt > 0 else { return }
-        record.connectMilliseconds &+= worker.loop.now &- connectAt
+        record.connectMilliseconds &+= loop.now &- connectAt
         connectAt = 0
     }
 
@@ -204,7 +204,7 @@ extension ClientExchange {
         guard let upstream else { preconditionFailure("sending needs a connection") }
         held.rewind()
         isRequestSent = false
-        record.sentAt = worker.loop.now
+        record.sentAt = loop.now
         upstream.begin(for: self)
         worker.output.removeAll()
         if let slot = record.credential, let plan = record.plan, plan.injectsIntoTarget {

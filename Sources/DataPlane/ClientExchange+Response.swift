@@ -41,7 +41,7 @@ extension ClientExchange {
     /// The final head has come; the body follows by `relayBody`, unless the response is not wanted.
     func headArrived(_ bytes: UnsafeRawBufferPointer, framing: BodyFraming) {
         disarm()
-        record.headAt = worker.loop.now
+        record.headAt = loop.now
         if record.isProven { worker.keepNonce(bytes, of: record) }
         // Only refusals are looked at closely.
         let verdict =

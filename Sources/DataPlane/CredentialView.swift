@@ -5,8 +5,8 @@ import Bytes
 import Crossing
 import Vocabulary
 
-/// The newest credential of every slot.
-struct CredentialView {
+/// The newest credential of every slot. It cannot be copied, so that to ask it counts no references.
+struct CredentialView: ~Copyable {
     /// What goes with a request.
     private struct Entry {
         var line: SecretBytes?

@@ -16,20 +16,26 @@ final class HTTP2Client {
     let worker: Worker
     let session: ServerSession
     private var parser: HeadParser
+    /// Whether `pump` is going to be called at the end of this turn.
+    private var isAwake = false
     private var isHeadTimed = false
     private var isIdle = false
+    /// Exchanges that were finished, for streams to come.
+    private var spare: [HTTP2Exchange] = []
+    private var isOver = false
     /// Whether the client knows which request is the last one.
     private var hasSaidLast = false
 
     /// The most that is put together for one write.
     private static let outputBytesMax = 64 * 1024
+    private static let spareMax = 16
 
     init(_ connection: ClientConnection) {
         self.connection = connection
         worker = connection.worker
         session = ServerSession(worker.settings.clientSessionLimits)
         parser = HeadParser(limits: worker.settings.requestLimits)
-        connection.requestCallBeforeWaiting()
+        wake()
         if connection.isLeaving { leave() }
     }
 
@@ -39,8 +45,8 @@ final class HTTP2Client {
     // MARK: In
 
     func receive(_ bytes: UnsafeRawBufferPointer) {
-        session.receive(bytes, now: worker.loop.now) { handle($0) }
-        connection.requestCallBeforeWaiting()
+        session.receive(bytes, now: connection.loop.now) { handle($0) }
+        wake()
     }
 
     private func handle(_ event: SessionEvent) {
@@ -75,13 +81,27 @@ final class HTTP2Client {
         _ stream: SessionStream, _ text: UnsafeRawBufferPointer, endsStream: Bool,
         _ flaw: WireError?
     ) {
-        let exchange = HTTP2Exchange(self, stream, endsStream: endsStream)
+        let exchange = makeExchange(stream, endsStream: endsStream)
         stream.owner = exchange
         if let flaw { return exchange.refuse(flaw) }
         guard stream.isTunnel else { return parse(text, for: exchange) }
         var whole = ByteBuffer()
         HTTP2Exchange.completeHandshake(text, into: &whole)
         parse(whole.bytes, for: exchange)
+    }
+
+    private func makeExchange(_ stream: SessionStream, endsStream: Bool) -> HTTP2Exchange {
+        // Whoever still runs code of one keeps it as well.
+        guard var exchange = spare.popLast(), isKnownUniquelyReferenced(&exchange) else {
+            return HTTP2Exchange(self, stream, endsStream: endsStream)
+        }
+        exchange.renew(stream, endsStream: endsStream)
+        return exchange
+    }
+
+    /// The exchange is finished and may serve another stream.
+    func keep(_ exchange: HTTP2Exchange) {
+        if !isOver && spare.count < Self.spareMax { spare.append(exchange) }
     }
 
     private func parse(_ text: UnsafeRawBufferPointer, for exchange: HTTP2Exchange) {
@@ -100,7 +120,16 @@ final class HTTP2Client {
     // MARK: Out
 
     /// Something is to be sent; it leaves at the end of this turn.
-    func wake() { connection.requestCallBeforeWaiting() }
+    func wake() {
+        guard !isAwake else { return }
+        isAwake = true
+        connection.requestCallBeforeWaiting()
+    }
+
+    func turnEnds() {
+        isAwake = false
+        pump()
+    }
 
     /// Sends what is due and the socket takes.
     func pump() {
@@ -175,6 +204,8 @@ final class HTTP2Client {
     }
 
     private func letGoOfStreams() {
+        isOver = true
+        spare = []
         // What was closed and not told yet must not keep its exchange.
         session.deliver { handle($0) }
         for stream in session.openStreams { exchange(of: stream)?.streamClosed() }

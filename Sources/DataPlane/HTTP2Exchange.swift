@@ -8,11 +8,12 @@ import HTTPWire
 import Reactor
 import Routing
 
-/// The client's side of an exchange in HTTP/2; one for each stream.
+/// The client's side of an exchange in HTTP/2; one for each stream, then for another.
 final class HTTP2Exchange: ClientExchange {
-    // SAFETY: the client lets go of its streams' exchanges before its connection is closed.
-    private unowned(unsafe) let client: HTTP2Client
-    private let stream: SessionStream
+    /// A cycle while the stream is open: its session is the client's, and it keeps this exchange until `letGo`.
+    private let client: HTTP2Client
+    private let session: ServerSession
+    private var stream: SessionStream
     /// What the client has sent and nobody has taken; its window is smaller by it.
     private var inbox = ByteBuffer()
     private var hasEnded: Bool
@@ -28,19 +29,29 @@ final class HTTP2Exchange: ClientExchange {
 
     init(_ client: HTTP2Client, _ stream: SessionStream, endsStream: Bool) {
         self.client = client
+        session = client.session
         self.stream = stream
         hasEnded = endsStream
         super.init(client.worker, client.rules)
     }
 
-    private var session: ServerSession { client.session }
+    /// Begins anew with another stream, once all that it had was finished.
+    func renew(_ stream: SessionStream, endsStream: Bool) {
+        self.stream = stream
+        hasEnded = endsStream
+        if trailers.capacity > 0 { trailers = ByteBuffer() }
+        isOver = false
+        unconsumed = 0
+        readsTunnel = true
+        hasEndedTunnel = false
+    }
 
     // MARK: The request
 
     /// A head that cannot be passed on.
     func refuse(_ error: WireError) {
         isRequestWhole = true
-        record.beginUnreadable(id: worker.tally.begin(), now: worker.loop.now)
+        record.beginUnreadable(id: worker.tally.begin(), now: loop.now)
         answer(.badRequest(error))
     }
 
@@ -104,6 +115,7 @@ final class HTTP2Exchange: ClientExchange {
         _ data: UnsafeRawBufferPointer, hasHead: Bool, isLast: Bool,
         trailers: UnsafeRawBufferPointer
     ) -> Bool {
+        let stream = stream
         let isHeadAlone = isLast && data.isEmpty && trailers.isEmpty
         if hasHead {
             session.sendHead(worker.output.mutableBytes, on: stream, endsStream: isHeadAlone)
@@ -161,6 +173,7 @@ final class HTTP2Exchange: ClientExchange {
         session.consume(inbox.count, of: stream)
         inbox = ByteBuffer()
         session.stopRequest(stream)
+        client.keep(self)
     }
 
     // MARK: Ends

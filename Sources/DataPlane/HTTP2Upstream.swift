@@ -14,12 +14,17 @@ final class HTTP2Upstream {
     let session: ClientSession
     let isSecure: Bool
     private var parser: HeadParser
+    /// Whether `pump` is going to be called at the end of this turn.
+    private var isAwake = false
     private var isIdle = false
+    /// Streams that have ended, for requests to come.
+    private var spare: [UpstreamStream] = []
     /// No stream is begun here any more.
     private(set) var isRetired = false
 
     /// The most that is put together for one write.
     private static let outputBytesMax = 64 * 1024
+    private static let spareMax = 64
 
     init(_ connection: UpstreamConnection, _ worker: Worker, isSecure: Bool) {
         self.connection = connection
@@ -27,7 +32,7 @@ final class HTTP2Upstream {
         self.isSecure = isSecure
         session = ClientSession(worker.settings.upstreamSessionLimits)
         parser = HeadParser(limits: worker.settings.responseLimits)
-        connection.requestCallBeforeWaiting()
+        wake()
     }
 
     var upstream: Int { connection.upstream }
@@ -40,7 +45,19 @@ final class HTTP2Upstream {
     /// Nothing is under way, and the upstream has said something that nobody has read: perhaps its end.
     var mayHaveEnded: Bool { session.streamCount == 0 && connection.hasUnreadInput }
 
-    func makeStream() -> UpstreamStream { UpstreamStream(self) }
+    func makeStream() -> UpstreamStream {
+        // Whoever still runs code of one keeps it as well.
+        guard var stream = spare.popLast(), isKnownUniquelyReferenced(&stream) else {
+            return UpstreamStream(self)
+        }
+        stream.renew()
+        return stream
+    }
+
+    /// The stream has ended and may serve another request.
+    func keep(_ stream: UpstreamStream) {
+        if !isRetired && spare.count < Self.spareMax { spare.append(stream) }
+    }
 
     /// Reads the text of a head into the worker's table.
     func parse(_ text: UnsafeRawBufferPointer) throws(WireError) {
@@ -54,8 +71,8 @@ final class HTTP2Upstream {
     // MARK: In
 
     func receive(_ bytes: UnsafeRawBufferPointer) {
-        session.receive(bytes, now: worker.loop.now) { handle($0) }
-        connection.requestCallBeforeWaiting()
+        session.receive(bytes, now: connection.loop.now) { handle($0) }
+        wake()
     }
 
     private func handle(_ event: SessionEvent) {
@@ -90,7 +107,16 @@ final class HTTP2Upstream {
     // MARK: Out
 
     /// Something is to be sent; it leaves at the end of this turn.
-    func wake() { connection.requestCallBeforeWaiting() }
+    func wake() {
+        guard !isAwake else { return }
+        isAwake = true
+        connection.requestCallBeforeWaiting()
+    }
+
+    func turnEnds() {
+        isAwake = false
+        pump()
+    }
 
     /// Sends what is due and the socket takes.
     func pump() {
@@ -121,6 +147,7 @@ final class HTTP2Upstream {
     func retire() {
         guard !isRetired else { return }
         isRetired = true
+        spare = []
         worker.multiplexed.remove(self)
         worker.redial(upstream, of: epoch)
         wake()

@@ -60,7 +60,9 @@ struct MultiplexPool {
         now: UInt64
     ) -> Answer {
         guard !slots[upstream].speaksHTTP1 else { return .none }
-        for connection in slots[upstream].connections where connection.capacity > 0 {
+        for index in slots[upstream].connections.indices {
+            let connection = slots[upstream].connections[index]
+            guard connection.capacity > 0 else { continue }
             if ageMax > 0 && now &- connection.openedAt > ageMax {
                 // It leaves this pool by itself.
                 connection.wake()

@@ -95,7 +95,7 @@ final class UpstreamConnection: ByteStream {
         return http2
     }
 
-    override func willWait() { http2?.pump() }
+    override func willWait() { http2?.turnEnds() }
 
     // MARK: The request
 

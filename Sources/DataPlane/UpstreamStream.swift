@@ -6,11 +6,12 @@ import HTTP2Wire
 import HTTPWire
 import Reactor
 
-/// A stream to an upstream; used once.
+/// A stream to an upstream, then perhaps another to the same.
 final class UpstreamStream: Timed {
-    // SAFETY: the connection lets go of its streams before it is closed; a client lets go of a stream
-    // that has ended.
-    private unowned(unsafe) let connection: HTTP2Upstream
+    /// A cycle while the stream is open: its session is the connection's, and it keeps this object until `end`.
+    private let connection: HTTP2Upstream
+    private let session: ClientSession
+    private let worker: Worker
     /// Who waits for the response; it is let go before this ends.
     private var client: ClientExchange?
     /// Nil until the head is sent.
@@ -27,10 +28,20 @@ final class UpstreamStream: Timed {
 
     init(_ connection: HTTP2Upstream) {
         self.connection = connection
+        session = connection.session
+        worker = connection.worker
         super.init(on: connection.worker.loop)
     }
 
-    private var worker: Worker { connection.worker }
+    /// Begins anew, once it has ended.
+    func renew() {
+        stream = nil
+        isRequestWhole = false
+        hasAnswered = false
+        hasHead = false
+        unconsumed = 0
+        isOver = false
+    }
 
     override func deadlinePassed(_ kind: DeadlineKind) {
         // Whoever does not answer one request may be unable to answer any.
@@ -55,15 +66,15 @@ final class UpstreamStream: Timed {
     ) -> SendOutcome {
         let isHeadAlone = isLast && held.isEmpty && data.isEmpty && trailers.isEmpty
         if let head {
-            stream = connection.session.request(
+            stream = session.request(
                 head, isSecure: connection.isSecure, endsStream: isHeadAlone)
             stream?.owner = self
         }
         guard let stream, !stream.isClosed else { return .failed(nothingSent: head != nil) }
         if head == nil || !isHeadAlone {
-            connection.session.send(held, on: stream)
-            connection.session.send(data, on: stream)
-            if isLast { connection.session.finish(stream, trailers: trailers) }
+            session.send(held, on: stream)
+            session.send(data, on: stream)
+            if isLast { session.finish(stream, trailers: trailers) }
         }
         if stream.unsentCount > Self.unsentBytesMax { connection.pump() } else { connection.wake() }
         return isFlushed ? .sent : .waiting
@@ -118,7 +129,7 @@ final class UpstreamStream: Timed {
         client.relayBody(bytes, isLast: endsStream, trailers: trailers)
         guard !isOver else { return }
         if client.isClientFlushed {
-            connection.session.consume(bytes.count, of: stream)
+            session.consume(bytes.count, of: stream)
         } else {
             unconsumed += bytes.count
         }
@@ -128,7 +139,7 @@ final class UpstreamStream: Timed {
     /// The client has taken what it was given.
     func startReading() {
         guard unconsumed > 0, let stream else { return }
-        connection.session.consume(unconsumed, of: stream)
+        session.consume(unconsumed, of: stream)
         unconsumed = 0
         connection.wake()
     }
@@ -138,7 +149,7 @@ final class UpstreamStream: Timed {
         end()
         if !isRequestWhole, let stream {
             // An answer that does not wait for the request's end (RFC 9113 section 8.1).
-            connection.session.reset(stream, .cancel)
+            session.reset(stream, .cancel)
             connection.wake()
         }
         client?.responseDone()
@@ -151,7 +162,7 @@ final class UpstreamStream: Timed {
         guard !isOver else { return }
         end()
         if let stream {
-            connection.session.reset(stream, .cancel)
+            session.reset(stream, .cancel)
             connection.wake()
         }
     }
@@ -165,7 +176,7 @@ final class UpstreamStream: Timed {
         let client = client
         end()
         if let stream {
-            connection.session.reset(stream, .cancel)
+            session.reset(stream, .cancel)
             connection.wake()
         }
         client?.upstreamLost(
@@ -193,5 +204,6 @@ final class UpstreamStream: Timed {
         client = nil
         stream?.owner = nil
         disarm()
+        connection.keep(self)
     }
 }

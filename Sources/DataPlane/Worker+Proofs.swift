@@ -24,14 +24,14 @@ extension Worker {
         guard responseHead.present.contains(.dpopNonce),
             !responseHead.repeated.contains(.dpopNonce),
             let nonce = responseHead.value(of: .dpopNonce, in: bytes),
-            let maker = record.credential.flatMap(credentials.maker)
+            let maker = record.credential.flatMap({ credentials.maker($0) })
         else { return }
         maker.note(nonce, from: record.upstreamOrigin)
     }
 
     /// Whether there is a nonce now that the request was not sent with.
     func hasNewNonce(_ record: borrowing RequestRecord) -> Bool {
-        guard let maker = record.credential.flatMap(credentials.maker) else { return false }
+        guard let maker = record.credential.flatMap({ credentials.maker($0) }) else { return false }
         return maker.turn(for: record.upstreamOrigin) != record.proofTurn
     }
 }

@@ -42,13 +42,15 @@ package final class ClientSession: Session {
         _ text: UnsafeMutableRawBufferPointer, isSecure: Bool, endsStream: Bool
     ) -> SessionStream? {
         guard fields.readRequest(text, isSecure: isSecure) else { return nil }
+        let stream = SessionStream(id: 0)
         let id = fields.withFields { fields in
-            withProvider(endsStream) {
-                nghttp2_submit_request(handle, nil, fields.baseAddress, fields.count, $0, nil)
+            withProvider(of: stream, endsStream) {
+                nghttp2_submit_request(
+                    handle, nil, fields.baseAddress, fields.count, $0, stream.address)
             }
         }
         guard id > 0 else { return nil }
-        let stream = SessionStream(id: id)
+        stream.id = id
         stream.isOutputWhole = endsStream
         open(stream)
         return stream

@@ -19,6 +19,10 @@ struct FieldLines: ~Copyable {
         .connection, .proxyConnection, .keepAlive, .transferEncoding, .upgrade, .http2Settings,
     ]
 
+    /// What is kept out of nghttp2's compression table, so that nobody who shares the connection can guess at it
+    /// by lengths (RFC 7541 section 7.1.3).
+    private static let secretFields: KnownFieldSet = [.authorization, .dpop]
+
     /// A response's head, whole. Names in it are changed to lower case. False when it is no head.
     mutating func readResponse(_ text: UnsafeMutableRawBufferPointer) -> Bool {
         fields.removeAll(keepingCapacity: true)
@@ -94,7 +98,7 @@ struct FieldLines: ~Copyable {
                 fields.insert(
                     Self.field(Self.bytes(":authority"), value), at: authority)
             } else if !Self.connectionFields.contains(known) {
-                fields.append(Self.field(name, value))
+                fields.append(Self.field(name, value, isSecret: Self.secretFields.contains(known)))
             }
             start = end + 2
         }
@@ -108,15 +112,11 @@ struct FieldLines: ~Copyable {
         UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
     }
 
-    /// nghttp2 copies names and values; what may be a secret is kept out of its compression table, so that
-    /// nobody who shares the connection can guess at it by lengths (RFC 7541 section 7.1.3).
+    /// nghttp2 copies names and values.
     private static func field(
-        _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+        _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isSecret: Bool = false
     ) -> nghttp2_nv {
-        let isSecret =
-            name.count == 13 && name.elementsEqual(bytes("authorization"))
-            || name.count == 4 && name.elementsEqual(bytes("dpop"))
-        return nghttp2_nv(
+        nghttp2_nv(
             name: pointer(name), value: pointer(value), namelen: name.count,
             valuelen: value.count,
             flags: UInt8(

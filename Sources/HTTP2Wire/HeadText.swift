@@ -15,6 +15,8 @@ struct HeadText: ~Copyable {
     /// Between `begin` and `finish`.
     private(set) var isOpen = false
     private var fieldCount = 0
+    /// Of names and values so far, with what separates them.
+    private var byteCount = 0
     private var isFirstLineWritten = false
     private var kind = Kind.request
 
@@ -51,6 +53,7 @@ struct HeadText: ~Copyable {
         start = text.count
         flaw = nil
         fieldCount = 0
+        byteCount = 0
         isFirstLineWritten = kind == .trailers
         hasHost = false
         hasLength = false
@@ -82,19 +85,19 @@ struct HeadText: ~Copyable {
             if KnownFieldSet.refusedInTrailers.contains(KnownField.named(name)) { return }
         } else if kind == .request {
             switch name.count {
-            case 4 where equals(name, "host"):
+            case 4 where ASCII.isEqual(name, "host"):
                 // Two of them, or another one than :authority, leave it open who was meant
                 // (RFC 9113 section 8.3.1).
                 if hasHost { flaw = .duplicateHost }
                 hasHost = true
                 host.append(value)
                 return
-            case 6 where equals(name, "cookie"):
+            case 6 where ASCII.isEqual(name, "cookie"):
                 // Crumbs become one field again (section 8.2.3).
                 if !cookie.isEmpty { cookie.append("; ") }
                 cookie.append(value)
                 return
-            case 14 where equals(name, "content-length"): hasLength = true
+            case 14 where ASCII.isEqual(name, "content-length"): hasLength = true
             default: break
             }
         }
@@ -115,26 +118,24 @@ struct HeadText: ~Copyable {
     ) {
         guard hasRoom(name.count + value.count) else { return }
         switch name.count {
-        case 5 where equals(name, ":path"): path.append(value)
-        case 7 where equals(name, ":method"): method.append(value)
-        case 7 where equals(name, ":status"):
+        case 5 where ASCII.isEqual(name, ":path"): path.append(value)
+        case 7 where ASCII.isEqual(name, ":method"): method.append(value)
+        case 7 where ASCII.isEqual(name, ":status"):
             status = value.reduce(0) { $0 &* 10 &+ Int($1 &- ASCII.zero) }
-        case 9 where equals(name, ":protocol"): tunnelName.append(value)
-        case 10 where equals(name, ":authority"): authority.append(value)
+        case 9 where ASCII.isEqual(name, ":protocol"): tunnelName.append(value)
+        case 10 where ASCII.isEqual(name, ":authority"): authority.append(value)
         default: break
         }
     }
 
     /// Counts what a field takes against the limit of the whole head.
     private mutating func hasRoom(_ count: Int) -> Bool {
-        let used =
-            text.count - start + cookie.count + host.count + method.count + path.count
-            + authority.count + tunnelName.count
+        byteCount += count
         if kind == .trailers {
-            guard used + count > trailerBytesMax else { return true }
+            guard byteCount > trailerBytesMax else { return true }
             flaw = .trailersTooLarge(limit: trailerBytesMax)
         } else {
-            guard used + count > limits.headBytesMax else { return true }
+            guard byteCount > limits.headBytesMax else { return true }
             flaw = .headTooLarge(limit: limits.headBytesMax)
         }
         return false
@@ -148,7 +149,7 @@ struct HeadText: ~Copyable {
             text.append(" \r\n")
             return
         }
-        let isConnect = equals(method.bytes, "CONNECT") && !isTunnel
+        let isConnect = ASCII.isEqual(method.bytes, "CONNECT") && !isTunnel
         // An absolute form in here would name another authority than :authority does.
         let isPath =
             path.bytes.first == ASCII.slash || path.count == 1 && path.bytes.first == 0x2A
@@ -157,8 +158,8 @@ struct HeadText: ~Copyable {
             return
         }
         isUpload =
-            equals(method.bytes, "POST") || equals(method.bytes, "PUT")
-            || equals(method.bytes, "PATCH")
+            ASCII.isEqual(method.bytes, "POST") || ASCII.isEqual(method.bytes, "PUT")
+            || ASCII.isEqual(method.bytes, "PATCH")
         // In HTTP/1 the same is asked with GET and Upgrade (RFC 8441 section 5).
         if isTunnel { text.append("GET") } else { text.append(method.bytes) }
         text.append(ASCII.space)
@@ -208,10 +209,5 @@ struct HeadText: ~Copyable {
 
     private static func bytes(_ text: StaticString) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-    }
-
-    private func equals(_ bytes: UnsafeRawBufferPointer, _ text: StaticString) -> Bool {
-        bytes.elementsEqual(
-            UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 }

@@ -48,7 +48,7 @@ package final class ServerSession: Session {
         if stream.isTunnel { fields.agreeToTunnel() }
         if endsStream { stream.isOutputWhole = true }
         fields.withFields { fields in
-            withProvider(endsStream) {
+            withProvider(of: stream, endsStream) {
                 _ = nghttp2_submit_response(handle, stream.id, fields.baseAddress, fields.count, $0)
             }
         }

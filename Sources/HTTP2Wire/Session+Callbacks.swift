@@ -41,7 +41,7 @@ extension Session {
             _, frame, _, data in
             Session.with(data) {
                 $0.strain.add()
-                $0.streams[frame!.pointee.hd.stream_id]?.isBroken = true
+                $0.stream(frame!.pointee.hd.stream_id)?.isBroken = true
             }
             return 0
         }
@@ -92,7 +92,7 @@ extension Session {
 
     /// Messages go on on open streams only.
     private func judge(_ id: Int32) {
-        if isServer, streams[id] == nil, let code = history.judge(id) { violation = code }
+        if isServer, stream(id) == nil, let code = history.judge(id) { violation = code }
     }
 
     /// The same for DATA, which nghttp2 begins on open streams alone.
@@ -107,12 +107,14 @@ extension Session {
         guard UInt32(frame.hd.type) == NGHTTP2_HEADERS.rawValue else { return }
         switch frame.headers.cat {
         case NGHTTP2_HCAT_REQUEST:
-            open(SessionStream(id: frame.hd.stream_id))
+            let stream = SessionStream(id: frame.hd.stream_id)
+            nghttp2_session_set_stream_user_data(handle, stream.id, stream.address)
+            open(stream)
             heads.begin(.request)
         case NGHTTP2_HCAT_RESPONSE: heads.begin(.response)
         default:
             // Behind an interim response comes another head, behind the final one trailers.
-            let isTrailers = streams[frame.hd.stream_id]?.hasHead ?? true
+            let isTrailers = stream(frame.hd.stream_id)?.hasHead ?? true
             heads.begin(isTrailers ? .trailers : .response)
         }
     }
@@ -123,14 +125,14 @@ extension Session {
         switch UInt32(header.type) {
         case NGHTTP2_HEADERS.rawValue: headersCame(header.stream_id, ends)
         case NGHTTP2_DATA.rawValue:
-            guard ends, let stream = streams[header.stream_id] else { return }
+            guard ends, let stream = stream(header.stream_id) else { return }
             stream.hasEnded = true
             if !markLastDataAsEnd(of: stream) {
                 note(
                     NotedEvent(
                         UnsafeRawBufferPointer(start: nil, count: 0), of: stream, endsStream: true))
             }
-        case NGHTTP2_RST_STREAM.rawValue: streams[header.stream_id]?.hasEnded = true
+        case NGHTTP2_RST_STREAM.rawValue: stream(header.stream_id)?.hasEnded = true
         case NGHTTP2_GOAWAY.rawValue:
             let code = ErrorCode(rawValue: pointer.pointee.goaway.error_code)
             note(NotedEvent(.goingAway, code: code))
@@ -139,7 +141,7 @@ extension Session {
     }
 
     private func headersCame(_ id: Int32, _ ends: Bool) {
-        guard let stream = streams[id] else { return }
+        guard let stream = stream(id) else { return }
         if ends { stream.hasEnded = true }
         if stream.hasHead {
             let range = heads.finish(endsStream: ends)
@@ -163,7 +165,7 @@ extension Session {
         // What the whole connection may send grows again at once: a stream whose data goes nowhere is held
         // back by its own window and holds up no other.
         nghttp2_session_consume_connection(handle, bytes.count)
-        guard let stream = streams[id] else { return }
+        guard let stream = stream(id) else { return }
         note(NotedEvent(bytes, of: stream, endsStream: false))
     }
 
@@ -173,7 +175,7 @@ extension Session {
         let ends = UInt32(frame.hd.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
         switch UInt32(frame.hd.type) {
         case NGHTTP2_DATA.rawValue: strain.noteDataSent()
-        case NGHTTP2_HEADERS.rawValue: streams[frame.hd.stream_id]?.isBegun = true
+        case NGHTTP2_HEADERS.rawValue: stream(frame.hd.stream_id)?.isBegun = true
         case NGHTTP2_RST_STREAM.rawValue:
             // A peer can have us reset its streams by breaking rules (CVE-2025-8671).
             switch ErrorCode(rawValue: frame.rst_stream.error_code) {
@@ -182,7 +184,7 @@ extension Session {
             }
         default: return
         }
-        if ends, let stream = streams[frame.hd.stream_id] {
+        if ends, let stream = stream(frame.hd.stream_id) {
             stream.isSent = true
             if stream.resetsWhenSent && !stream.hasEnded { reset(stream, .none) }
         }

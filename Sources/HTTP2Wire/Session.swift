@@ -13,7 +13,8 @@ import HTTPWire
 package class Session {
     let handle: OpaquePointer
     let limits: SessionLimits
-    private(set) var streams: [Int32: SessionStream] = [:]
+    /// In no order; each knows its place. By their numbers nghttp2 finds them.
+    private var streams: [SessionStream] = []
     var heads: HeadText
     var strain: Strain
     var history = StreamHistory()
@@ -58,7 +59,7 @@ package class Session {
     /// How many streams are open.
     package var streamCount: Int { streams.count }
 
-    package var openStreams: [SessionStream] { Array(streams.values) }
+    package var openStreams: [SessionStream] { streams }
 
     /// A head has begun and not ended.
     package var isInsideHead: Bool { heads.isOpen }
@@ -174,14 +175,15 @@ package class Session {
         nghttp2_session_terminate_session(handle, code.rawValue)
     }
 
-    /// Lends what nghttp2 asks for data with, as soon as the peer's windows allow; nil where a message has
-    /// none.
+    /// Lends what nghttp2 asks for the stream's data with, as soon as the peer's windows allow; nil where a
+    /// message has none.
     func withProvider<Result>(
-        _ endsStream: Bool, _ body: (UnsafePointer<nghttp2_data_provider>?) -> Result
+        of stream: SessionStream, _ endsStream: Bool,
+        _ body: (UnsafePointer<nghttp2_data_provider>?) -> Result
     ) -> Result {
         if endsStream { return body(nil) }
         var provider = nghttp2_data_provider(
-            source: nghttp2_data_source(), read_callback: readOutput)
+            source: nghttp2_data_source(ptr: stream.address), read_callback: readOutput)
         return withUnsafePointer(to: &provider) { body($0) }
     }
 
@@ -189,7 +191,17 @@ package class Session {
 
     func note(_ event: NotedEvent) { events.append(event) }
 
-    func open(_ stream: SessionStream) { streams[stream.id] = stream }
+    /// Keeps a stream until nghttp2 closes it, which was told its address.
+    func open(_ stream: SessionStream) {
+        stream.place = streams.count
+        streams.append(stream)
+    }
+
+    /// The open stream of that number.
+    func stream(_ id: Int32) -> SessionStream? {
+        // SAFETY: the address was given by `open`'s caller, and the stream is kept until `close`.
+        nghttp2_session_get_stream_user_data(handle, id).map { SessionStream.at($0) }
+    }
 
     /// The last noted piece of a body was the end of it; false if the last event was none of that stream's.
     func markLastDataAsEnd(of stream: SessionStream) -> Bool {
@@ -201,7 +213,12 @@ package class Session {
     }
 
     func close(_ id: Int32, _ code: ErrorCode) {
-        guard let stream = streams.removeValue(forKey: id) else { return }
+        guard let stream = stream(id), !stream.isClosed else { return }
+        let last = streams.removeLast()
+        if last !== stream {
+            streams[stream.place] = last
+            last.place = stream.place
+        }
         stream.isClosed = true
         if stream.hasEnded { history.noteEnded(id) }
         stream.output = ByteBuffer()
@@ -216,18 +233,20 @@ private func readOutput(
     _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
     _ userData: UnsafeMutableRawPointer?
 ) -> Int {
-    // SAFETY: see Session.init.
-    let session = Unmanaged<Session>.fromOpaque(userData!).takeUnretainedValue()
-    guard let stream = session.streams[id], let target, let flags else {
+    guard let target, let flags, let address = source?.pointee.ptr else {
         return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
     }
+    // SAFETY: see Session.init; nghttp2 asks for data of open streams, which the session keeps.
+    let session = Unmanaged<Session>.fromOpaque(userData!).takeUnretainedValue()
+    let stream = SessionStream.at(address)
     let count = min(room, stream.output.count)
     if count > 0, let source = stream.output.bytes.baseAddress {
         UnsafeMutableRawPointer(target).copyMemory(from: source, byteCount: count)
         stream.output.consume(count)
     }
     guard stream.output.isEmpty else { return count }
-    session.note(NotedEvent(.drained, of: stream))
+    // Nobody waits for room behind the end of a message.
+    if !stream.isOutputWhole || stream.isTunnel { session.note(NotedEvent(.drained, of: stream)) }
     guard stream.isOutputWhole else {
         guard count == 0 else { return count }
         stream.isPaused = true

@@ -14,7 +14,7 @@ package enum SessionEvent {
     case data(SessionStream, UnsafeRawBufferPointer, endsStream: Bool)
     /// The trailer section, as lines; it ends the message. Fields that it may not carry were left out.
     case trailers(SessionStream, Range<Int>)
-    /// All that was given to the stream is in the session's frames.
+    /// All that was given to the stream is in the session's frames, and more may be given.
     case drained(SessionStream)
     /// The last event of a stream.
     case closed(SessionStream, ErrorCode)

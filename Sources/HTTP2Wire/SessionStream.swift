@@ -35,7 +35,21 @@ package final class SessionStream {
     /// The head that came was the final one.
     var hasHead = false
 
+    /// Among the session's open streams.
+    var place = 0
+
     init(id: Int32) { self.id = id }
+
+    /// What nghttp2 knows this stream by.
+    var address: UnsafeMutableRawPointer {
+        // SAFETY: whoever gives it away keeps the stream for as long as it may come back.
+        Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    static func at(_ address: UnsafeMutableRawPointer) -> SessionStream {
+        // SAFETY: see `address`.
+        Unmanaged<SessionStream>.fromOpaque(address).takeUnretainedValue()
+    }
 
     /// Bytes that wait here to be sent.
     package var unsentCount: Int { output.count }

@@ -40,6 +40,10 @@ struct Deadlines: ~Copyable {
     private let lists: UnsafeMutablePointer<List>
     private let timer: UnsafeMutablePointer<uv_timer_t>
     private var armed = 0
+    /// Nodes for the next who need one, each with the next of them.
+    private var spare: UnsafeMutablePointer<DeadlineNode>?
+    private var spareCount = 0
+    private static let spareMax = 256
 
     init() {
         lists = .allocate(capacity: Self.kindsMax)
@@ -55,9 +59,29 @@ struct Deadlines: ~Copyable {
         uv_unref(UnsafeMutableRawPointer(timer).assumingMemoryBound(to: uv_handle_t.self))
     }
 
-    func close() {
+    mutating func close() {
+        while let node = spare {
+            spare = node.pointee.next
+            node.deallocate()
+        }
         timer.deallocate()
         lists.deallocate()
+    }
+
+    /// Storage for a node, to be initialised by the caller.
+    mutating func takeNode() -> UnsafeMutablePointer<DeadlineNode> {
+        guard let node = spare else { return .allocate(capacity: 1) }
+        spare = node.pointee.next
+        spareCount &-= 1
+        return node
+    }
+
+    /// A node that is not armed and that nobody uses any longer.
+    mutating func give(back node: UnsafeMutablePointer<DeadlineNode>) {
+        guard spareCount < Self.spareMax else { return node.deallocate() }
+        node.pointee.next = spare
+        spare = node
+        spareCount &+= 1
     }
 
     func setDuration(_ kind: DeadlineKind, milliseconds: UInt64) {

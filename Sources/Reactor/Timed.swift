@@ -9,7 +9,7 @@ open class Timed {
 
     package init(on loop: EventLoop) {
         self.loop = loop
-        node = .allocate(capacity: 1)
+        node = loop.deadlines.takeNode()
         ownsNode = true
         // SAFETY: `deinit` disarms the node.
         node.initialize(to: DeadlineNode(owner: Unmanaged.passUnretained(self)))
@@ -27,7 +27,7 @@ open class Timed {
     deinit {
         guard ownsNode else { return }
         disarm()
-        node.deallocate()
+        loop.deadlines.give(back: node)
     }
 
     /// The deadline passed; it is no longer armed.

@@ -72,11 +72,24 @@ private let post: Octets =
     @Test func `a large body passes windows and is drained`() throws {
         let pair = SessionPair()
         let body = Octets.pattern(count: 3_000_000)
-        _ = pair.request(post, body: body)
+        var head = post.bytes
+        let stream = try #require(
+            head.withUnsafeMutableBytes {
+                pair.client.request($0, isSecure: false, endsStream: false)
+            })
+        pair.send(body, on: stream, of: pair.client)
         pair.run()
         #expect(pair.atServer[1].body == body)
+        #expect(!pair.atServer[1].isWhole)
+        let drains = pair.atClient[1].drains
+        #expect(drains > 0)
+        pair.send("!", on: stream, of: pair.client)
+        pair.finish(stream, of: pair.client)
+        pair.run()
+        #expect(pair.atServer[1].body == body + "!")
         #expect(pair.atServer[1].isWhole)
-        #expect(pair.atClient[1].drains > 0)
+        // Nobody waits behind the end.
+        #expect(pair.atClient[1].drains == drains)
         pair.respond(
             "HTTP/1.1 200 OK\r\n\r\n", body, on: try #require(pair.atServer.streams[1]))
         pair.run()
