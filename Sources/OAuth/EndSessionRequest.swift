@@ -24,7 +24,8 @@ package struct EndSessionRequest: Sendable {
 
     /// - Parameters:
     ///   - hint: the ID token of the login, however old (section 2).
-    ///   - clientID: sent where there is no hint, which would name the client.
+    ///   - clientID: sent beside the hint too: where its audience is a list, be it of one, Authlib
+    ///     finds no client in it, and sends nobody back. Left out where the endpoint has its own.
     ///   - redirectURI: one that is registered for it, or nil.
     package init(
         endpoint: String, hint: SecretBytes?, clientID: String, redirectURI: String?,
@@ -35,9 +36,9 @@ package struct EndSessionRequest: Sendable {
         }
         guard parts.isSecure else { throw .insecureEndpoint(endpoint) }
         var parameters: [FormParameter] = []
-        if let hint {
-            parameters.append(FormParameter("id_token_hint", hint))
-        } else {
+        if let hint { parameters.append(FormParameter("id_token_hint", hint)) }
+        let own = parts.query?.split(separator: "&") ?? []
+        if !own.contains(where: { $0.hasPrefix("client_id=") }) {
             parameters.append(FormParameter("client_id", clientID))
         }
         state = redirectURI == nil ? nil : Nonce.fresh()
@@ -48,7 +49,8 @@ package struct EndSessionRequest: Sendable {
         if !locales.isEmpty {
             parameters.append(FormParameter("ui_locales", locales.joined(separator: " ")))
         }
-        let separator = !endpoint.contains("?") ? "?" : endpoint.hasSuffix("?") ? "" : "&"
+        let separator =
+            parameters.isEmpty || endpoint.hasSuffix("?") ? "" : endpoint.contains("?") ? "&" : "?"
         let form = FormEncoding.encode(parameters)
         let start = Array((endpoint + separator).utf8)
         url = SecretBytes(count: start.count + form.count) { target in

@@ -209,7 +209,8 @@ private typealias Outcome = LogoutReport.Outcome
             #expect(answer.status == 303)
             #expect(
                 answer.value("Location")
-                    == "https://login.example.com/bye?p=x&id_token_hint=e30.canary-id.x")
+                    == "https://login.example.com/bye?p=x&id_token_hint=e30.canary-id.x"
+                    + "&client_id=my-cli")
             #expect(answer.value("Cache-Control") == "no-store")
             #expect(answer.value("Referrer-Policy") == "no-referrer")
         }

@@ -80,10 +80,18 @@ private func read(_ answer: InboundResponse) -> Revocation.Outcome {
     @Test func `says who logs out, and no more than it must (F83)`() throws {
         #expect(
             text(try request(hint: "a.b+/c").url)
-                == "https://id.example.com/bye?id_token_hint=a.b%2B%2Fc")
+                == "https://id.example.com/bye?id_token_hint=a.b%2B%2Fc&client_id=my+cli")
         #expect(
             text(try request("https://a/?p=x", locales: ["cy", "en"]).url)
                 == "https://a/?p=x&client_id=my+cli&ui_locales=cy+en")
+        for own in ["client_id=c", "client_id=c&p=x"] {
+            let endpoint = "https://a/?\(own)"
+            #expect(text(try request(endpoint).url) == endpoint)
+            #expect(text(try request(endpoint, hint: "h").url) == endpoint + "&id_token_hint=h")
+        }
+        #expect(
+            text(try request("https://a/?not_client_id=c").url)
+                == "https://a/?not_client_id=c&client_id=my+cli")
         let back = try request(redirect: "http://127.0.0.1:1/bye")
         let state = try #require(back.state)
         #expect(

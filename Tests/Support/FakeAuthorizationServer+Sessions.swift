@@ -146,8 +146,7 @@ extension FakeAuthorizationServer {
     func endSession(_ query: FormText) -> FakeResponse {
         state.withLock { state in
             state.sessions.ends.append(query)
-            guard query["id_token_hint"] != nil || query["client_id"] == state.policy.clientID
-            else {
+            guard query["client_id"] == state.policy.clientID else {
                 return FakeResponse(400, body: "who?")
             }
             guard let target = query["post_logout_redirect_uri"] else {

@@ -54,7 +54,7 @@ import Testing
         let query = try #require(setup.server.endedSessions.first)
         let hint = try #require(query["id_token_hint"])
         #expect(hint.split(separator: ".").count == 3)
-        #expect(query["client_id"] == nil)
+        #expect(query["client_id"] == setup.server.policy.clientID)
         let seen = setup.home.printed().map(\.text) + [try Files.read(words)?.text ?? ""]
         #expect(!seen.contains { $0.contains(hint) })
         #expect(setup.server.revocations.count == 2)
