@@ -62,44 +62,70 @@ extension `Real provider` {
         #expect(!Files.exists(world.home.loginFile()))
     }
 
-    /// NanoIDP keeps no session that could end, but sends the browser back. Canaille ends at a page of its
-    /// own, and so, in some runs, did LemonLDAP::NG.
-    @Test(arguments: [Provider.Kind.glewlwyd, .dot, .nanoidp])
+    /// A credential that asks for the browser to be sent back after a log-out.
+    private func worldWithGoodbye(_ provider: Provider) throws -> ProviderWorld {
+        let goodbye = "http://127.0.0.1:\(provider.callbackPort)/goodbye"
+        return try ProviderWorld(provider, .basic, lines: ["post_logout_redirect_uri: \(goodbye)"])
+    }
+
+    /// Ends with 0 only when the provider knows the browser without a password.
+    private func visitSignedIn(_ world: ProviderWorld, _ cookies: String) throws -> CommandResult {
+        let person = try world.home.start(
+            ["login", "--print-url", "--timeout", "30s", "--config", world.home.configurationFile])
+        let url = try waited(for: "the address") {
+            let lines = person.printed(.output).text.components(separatedBy: "\n")
+            return lines.count > 1 ? lines[0] : nil
+        }
+        let visit = try world.person(["--cookies", cookies, "--signed-in"], at: url)
+        person.kill(SIGINT)
+        try person.waitForEnd()
+        return visit
+    }
+
+    /// NanoIDP keeps no session that could end, but sends the browser back.
+    @Test(arguments: [Provider.Kind.glewlwyd, .dot, .nanoidp, .canaille, .lemonldap])
     func `a logout ends the browser's session`(kind: Provider.Kind) throws {
-        let provider = try Provider.shared(kind)
-        let world = try ProviderWorld(
-            provider,
-            lines: [
-                "post_logout_redirect_uri: "
-                    + "http://127.0.0.1:\(provider.callbackPort)/goodbye"
-            ])
-        let cookies = " --cookies " + world.home.directory.path("cookies")
-        try world.login(person: kind.person + cookies)
+        let world = try worldWithGoodbye(try .shared(kind))
+        let cookies = world.home.directory.path("cookies")
+        let browser = kind.person + " --cookies " + cookies
+        // LemonLDAP::NG sends no browser back that was at its consent page: another one was there.
+        if kind == .lemonldap { try world.login() }
+        try world.login(person: browser)
         let hasSession = kind != .nanoidp
         if hasSession {
             // The same browser is known, and signs in no more.
-            try world.login(person: kind.person + cookies + " --signed-in")
+            try world.login(person: browser + " --signed-in")
         }
         let logout = try world.home.run(
-            ["logout", "--json", "--browser", kind.person + cookies], within: .seconds(60))
+            ["logout", "--json", "--browser", browser + " --signed-in"], within: .seconds(60))
+        #expect(logout.status == 0, "\(logout)")
         #expect(try outcomes(logout)["end_session"] == "done", "\(logout)")
         if hasSession {
-            let person = try world.home.start(
-                [
-                    "login", "--print-url", "--timeout", "30s", "--config",
-                    world.home.configurationFile,
-                ])
-            let url = try waited(for: "the address") {
-                let lines = person.printed(.output).text.components(separatedBy: "\n")
-                return lines.count > 1 ? lines[0] : nil
-            }
-            let flags = ["--cookies", world.home.directory.path("cookies"), "--signed-in"]
-            let visit = try world.person(flags, at: url)
+            let visit = try visitSignedIn(world, cookies)
             #expect(visit.status != 0)
             #expect(visit.error.contains("must sign in"), "\(visit.error)")
-            person.kill(SIGINT)
-            try person.waitForEnd()
         }
+        #expect(try world.leaks() == [])
+    }
+
+    /// The form on LemonLDAP::NG's consent page leaves an address of its own in the browser's
+    /// cookie "lemonldappdata"; the end of the session leads there, and not to where we asked.
+    @Test func `a browser that is not sent back is missed, and its session ended`() throws {
+        // Of its own: it remembers consent.
+        let world = try worldWithGoodbye(try Provider(.lemonldap))
+        let cookies = world.home.directory.path("cookies")
+        let browser = world.provider.kind.person + " --cookies " + cookies
+        try world.login(person: browser)
+        try world.login(person: browser + " --signed-in")
+        let logout = try world.home.run(
+            ["logout", "--json", "--timeout", "5s", "--browser", browser + " --signed-in"],
+            within: .seconds(60))
+        #expect(logout.status == 5, "\(logout)")
+        #expect(try outcomes(logout)["end_session"] == "timed_out", "\(logout)")
+        #expect(logout.output.contains("did not send the browser back"), "\(logout)")
+        let visit = try visitSignedIn(world, cookies)
+        #expect(visit.status != 0)
+        #expect(visit.error.contains("must sign in"), "\(visit.error)")
         #expect(try world.leaks() == [])
     }
 }

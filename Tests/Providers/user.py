@@ -118,9 +118,23 @@ class Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
+class Jar(http.cookiejar.MozillaCookieJar):
+    """An address has no subdomains: the library keeps such a cookie as one for ".127.0.0.1", sends it
+    to nobody and cannot end it. To browsers the dot means nothing (RFC 6265 section 5.2.3).
+    """
+
+    def set_cookie(self, cookie):
+        if cookie.domain == ".127.0.0.1":
+            cookie.domain, cookie.domain_specified = "127.0.0.1", False
+        super().set_cookie(cookie)
+
+    def clear(self, domain=None, path=None, name=None):
+        super().clear("127.0.0.1" if domain == ".127.0.0.1" else domain, path, name)
+
+
 class Browser:
     def __init__(self, cookies):
-        self.jar = http.cookiejar.MozillaCookieJar(cookies)
+        self.jar = Jar(cookies)
         if cookies and os.path.exists(cookies):
             self.jar.load(ignore_discard=True, ignore_expires=True)
         self.opener = urllib.request.build_opener(
@@ -140,15 +154,7 @@ class Browser:
         except urllib.error.HTTPError as error:
             response = error
         page = response.read().decode("utf-8", "replace")
-        self.adopt_cookies_of_address()
         return response.status, response.headers.get("Location"), page
-
-    def adopt_cookies_of_address(self):
-        """An address has no subdomains: the library sends it no such cookie, and browsers do."""
-        for cookie in [cookie for cookie in self.jar if cookie.domain == ".127.0.0.1"]:
-            self.jar.clear(cookie.domain, cookie.path, cookie.name)
-            cookie.domain, cookie.domain_specified = "127.0.0.1", False
-            self.jar.set_cookie(cookie)
 
     def ask_json(self, method, url, value):
         status, _, _ = self.ask(method, url, json.dumps(value).encode(), "application/json")
