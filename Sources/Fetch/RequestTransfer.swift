@@ -51,6 +51,7 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
             hop = proxy.hop(for: address.origin)
             handle.set(address)
             handle.set(hop)
+            if let path = request.unixSocket { handle.set(CURLOPT_UNIX_SOCKET_PATH, path) }
             // A proxy's address is its owner's choice, and where it leads is not for us to see.
             if request.reach == .publicOnly, hop == nil {
                 handle.set(AddressPolicy(.registeredOnly))

@@ -43,6 +43,8 @@ package struct OutboundRequest: Sendable {
     package var timeoutMilliseconds: UInt64
     package var responseBytesMax: Int
     package var reach = Reach.anywhere
+    /// The path of the Unix socket where the server listens, whatever host the URL names.
+    package var unixSocket: String?
 
     package init(
         _ method: Method, _ url: String, fields: [Field] = [], body: SecretBytes? = nil,

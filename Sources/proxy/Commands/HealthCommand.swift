@@ -2,6 +2,7 @@
 
 import Bytes
 import Configuration
+import Fetch
 import Vocabulary
 
 /// Asks the admin listener of the configuration; needs no secret and changes nothing.
@@ -41,16 +42,16 @@ struct HealthCommand: Command {
     func run(in world: World) async throws(CommandFailure) -> ExitCode {
         let loaded = try world.settings(for: settings)
         if let name { _ = try loaded.credential(named: name, for: "health") { _ in true } }
-        let (place, words) = try Self.place(loaded)
-        let target = isLive ? "/livez" : "/readyz" + (name.map { "?credential=\($0)" } ?? "")
-        let answer: LocalRequest.Answer
-        do throws(LocalRequestError) {
-            answer = try LocalRequest(
-                place: place, target: target, timeoutMilliseconds: Int(timeoutSeconds) * 1000
-            ).sendBlocking()
+        let (request, words) = try request(loaded)
+        let driver = CurlDriver()
+        defer { driver.stop() }
+        let answer: InboundResponse
+        do throws(FetchError) {
+            // What is on this machine is reached without a forward proxy.
+            answer = try await CurlFetcher(driver: driver, proxy: .none).fetch(request)
         } catch {
             throw CommandFailure(
-                .failure, "no proxy answers at \(words): \(error.reason)",
+                .failure, "no proxy answers at \(words): \(Self.reason(error))",
                 hint: "\"proxy serve\" starts it")
         }
         guard answer.status == 200 || answer.status == 503 else {
@@ -61,9 +62,17 @@ struct HealthCommand: Command {
         return report(answer, in: world)
     }
 
-    private func report(_ answer: LocalRequest.Answer, in world: World) -> ExitCode {
+    private static func reason(_ error: FetchError) -> String {
+        switch error {
+        case .connectionRefused: "connection refused"
+        case .notHTTP: "what answers there is not this proxy"
+        default: error.words
+        }
+    }
+
+    private func report(_ answer: InboundResponse, in world: World) -> ExitCode {
         let isReady = answer.status == 200
-        let facts = answer.body.withUnsafeBytes { try? JSONReader.read($0) }
+        let facts = answer.body.withBytes { try? JSONReader.read($0) }
         if isJSON {
             world.console.json(facts ?? ["ready": .bool(isReady)])
         } else if isReady {
@@ -90,15 +99,21 @@ struct HealthCommand: Command {
         return reasons
     }
 
-    /// Where to ask, and how to call it.
-    private static func place(
+    /// What to ask, and how to call the place.
+    private func request(
         _ settings: Settings
-    ) throws(CommandFailure) -> (LocalRequest.Place, String) {
+    ) throws(CommandFailure) -> (OutboundRequest, String) {
         for listener in settings.admin.listeners {
             switch listener.place {
             case .address(let address) where address.port != 0:
-                return (.address(address), "\(address)")
-            case .socketFile(let path): return (.socketFile(path: path), "unix:\(path)")
+                return (
+                    request("\(Self.reachable(address))", host: "localhost:\(address.port)"),
+                    "\(address)"
+                )
+            case .socketFile(let path):
+                var request = request("localhost", host: "localhost")
+                request.unixSocket = path
+                return (request, "unix:\(path)")
             case .address, .inherited: continue
             }
         }
@@ -108,5 +123,19 @@ struct HealthCommand: Command {
                 ? "the configuration has no admin listener to ask"
                 : "the admin listener has no address that is known beforehand",
             hint: "write admin: 127.0.0.1:8081, or admin: unix:/run/proxy-admin.sock")
+    }
+
+    private func request(_ authority: String, host: String) -> OutboundRequest {
+        let target = isLive ? "/livez" : "/readyz" + (name.map { "?credential=\($0)" } ?? "")
+        return OutboundRequest(
+            .get, "http://\(authority)\(target)",
+            fields: [.init("Host", host), .init("Accept", "application/json")],
+            timeoutMilliseconds: UInt64(timeoutSeconds) * 1000)
+    }
+
+    /// A wildcard is asked at this machine's own address.
+    private static func reachable(_ address: ListenAddress) -> ListenAddress {
+        let host = ["0.0.0.0": "127.0.0.1", "::": "::1"][address.host] ?? address.host
+        return ListenAddress(host: host, port: address.port)
     }
 }
