@@ -1,4 +1,4 @@
-// The tables of features in ARCHITECTURE.md name tests: each of them must be there.
+// The tables of features in README.md name tests: each of them must be there.
 
 import Testing
 
@@ -8,8 +8,8 @@ import Testing
     import Darwin
 #endif
 
-@Suite(.enabled(if: Repository.file("ARCHITECTURE.md") != nil)) struct `Tables of features` {
-    private static let rows = (Repository.file("ARCHITECTURE.md")?.lines ?? []).filter {
+@Suite(.enabled(if: Repository.file("README.md") != nil)) struct `Tables of features` {
+    private static let rows = (Repository.file("README.md")?.lines ?? []).filter {
         $0.contains(/^\| F\d\d \|/)
     }
 

@@ -161,7 +161,7 @@ final class StrictServer: Sendable {
         }
         isFull.value = false
         try await ground.tick { try await ground.store.load(github)?.refresh == "RT2" }
-        let held = try await ground.store.lock(github, timeoutMilliseconds: 1000)
+        let held = try await ground.store.lock(github, timeoutMilliseconds: 30_000)
         held.release()
     }
 

@@ -13,7 +13,7 @@ import Vocabulary
             try await store.lockNote("client-1", timeoutMilliseconds: 20)
         }
         first.release()
-        let second = try await store.lockNote("client-1", timeoutMilliseconds: 1000)
+        let second = try await store.lockNote("client-1", timeoutMilliseconds: 30_000)
         second.release()
         other.release()
     }
