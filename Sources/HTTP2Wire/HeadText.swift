@@ -9,6 +9,8 @@ import HTTPWire
 struct HeadText: ~Copyable {
     private(set) var text = ByteBuffer()
     private(set) var flaw: WireError?
+    /// Bytes of fields that came behind the flaw, each counted as RFC 7541 section 4.1 does.
+    private(set) var excess = 0
     private let limits: HeadLimits
     private let trailerBytesMax: Int
     private var start = 0
@@ -47,11 +49,22 @@ struct HeadText: ~Copyable {
         start = 0
     }
 
+    /// Of a head that will be refused this many times the limit is decoded, so that the refusal can say
+    /// why. A byte of a block can stand for kilobytes of a field.
+    private static let excessFactor = 4
+
+    /// The rest of the head is not worth its decoding.
+    var isEndless: Bool { excess > Self.excessFactor * limits.headBytesMax }
+
+    /// Forgets a head that will not come to its end.
+    mutating func drop() { isOpen = false }
+
     mutating func begin(_ kind: Kind) {
         self.kind = kind
         isOpen = true
         start = text.count
         flaw = nil
+        excess = 0
         fieldCount = 0
         byteCount = 0
         isFirstLineWritten = kind == .trailers
@@ -72,7 +85,10 @@ struct HeadText: ~Copyable {
 
     /// Takes the next field; its name is in lower case.
     mutating func add(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
-        guard flaw == nil else { return }
+        guard flaw == nil else {
+            excess += name.count + value.count + 32
+            return
+        }
         if name.first == ASCII.colon { return addPseudo(name, value) }
         if !isFirstLineWritten { writeFirstLine() }
         fieldCount += 1

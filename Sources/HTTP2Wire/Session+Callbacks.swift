@@ -21,13 +21,15 @@ extension Session {
             return 0
         }
         nghttp2_session_callbacks_set_on_header_callback(callbacks) {
-            _, _, name, nameCount, value, valueCount, _, data in
+            _, frame, name, nameCount, value, valueCount, _, data in
             Session.with(data) {
                 $0.heads.add(
                     UnsafeRawBufferPointer(start: name, count: nameCount),
                     UnsafeRawBufferPointer(start: value, count: valueCount))
+                guard $0.heads.isEndless else { return 0 }
+                $0.cutHead(frame!.pointee.hd.stream_id)
+                return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
             }
-            return 0
         }
         // Without this nghttp2 would drop a field that it takes for invalid and go on without it.
         nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {
@@ -42,6 +44,7 @@ extension Session {
             Session.with(data) {
                 $0.strain.add()
                 $0.stream(frame!.pointee.hd.stream_id)?.isBroken = true
+                $0.heads.drop()
             }
             return 0
         }
@@ -64,7 +67,9 @@ extension Session {
     }()
 
     /// Lends the session for a call, without counting that it is in use: whoever called nghttp2 holds it.
-    private static func with(_ data: UnsafeMutableRawPointer?, _ body: (Session) -> Void) {
+    private static func with<Result>(
+        _ data: UnsafeMutableRawPointer?, _ body: (Session) -> Result
+    ) -> Result {
         // SAFETY: see Session.init.
         Unmanaged<Session>.fromOpaque(data!)._withUnsafeGuaranteedRef(body)
     }
@@ -141,8 +146,9 @@ extension Session {
     }
 
     private func headersCame(_ id: Int32, _ ends: Bool) {
-        guard let stream = stream(id) else { return }
+        guard let stream = stream(id) else { return heads.drop() }
         if ends { stream.hasEnded = true }
+        countExcess()
         if stream.hasHead {
             let range = heads.finish(endsStream: ends)
             // Trailers that break a limit are a message that broke off.
@@ -159,6 +165,27 @@ extension Session {
         stream.hasHead = true
         stream.isTunnel = heads.isTunnel
         note(NotedEvent(.head, of: stream, range, endsStream: ends, flaw: heads.flaw))
+    }
+
+    /// A head is far beyond its limit: nghttp2 keeps the compression's state up to its end, and looks at
+    /// nothing in it any more.
+    private func cutHead(_ id: Int32) {
+        countExcess()
+        if let stream = stream(id) {
+            if !isServer && !stream.hasHead {
+                let range = heads.finish(endsStream: true)
+                note(NotedEvent(.head, of: stream, range, endsStream: true, flaw: heads.flaw))
+            }
+            stream.isBroken = true
+            reset(stream, .enhanceYourCalm)
+        }
+        heads.drop()
+    }
+
+    /// What clients send behind the limit is work for nothing. An upstream's other answers must not end with
+    /// one that is too large.
+    private func countExcess() {
+        if isServer && heads.excess > 0 { strain.add(1 + heads.excess / 1024) }
     }
 
     private func dataCame(_ id: Int32, _ bytes: UnsafeRawBufferPointer) {

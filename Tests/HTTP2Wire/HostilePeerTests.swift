@@ -11,6 +11,20 @@ private let post = [
     (":method", "POST"), (":scheme", "http"), (":path", "/"), (":authority", "localhost"),
 ]
 
+/// A field of 4,000 bytes in the compression's table, and that many bytes that each name it.
+private func largeFields(naming count: Int) -> Octets {
+    let entry = [0x40, 1, 0x61, 127] + [UInt8(0x80 | (3873 % 128)), UInt8(3873 / 128)]
+    return Octets(
+        entry + Array(repeating: 0x62, count: 4000) + Array(repeating: 0xBE, count: count))
+}
+
+/// A request of some kilobytes whose head has `count` times 4,000 bytes.
+private func bomb(_ stream: UInt32, naming count: Int) -> Octets {
+    HTTP2Frame.frame(
+        .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: stream,
+        HTTP2Frame.block(target + [(":authority", "localhost")]) + largeFields(naming: count))
+}
+
 /// A server that has greeted its client.
 private func server(_ limits: SessionLimits = SessionLimits()) -> Recorder {
     let recorder = Recorder(ServerSession(limits))
@@ -74,6 +88,8 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
         #expect(resets(output)[1] != nil || goAway(output) != nil)
         #expect(recorder.order.isEmpty)
         #expect(recorder.session.streamCount == 0)
+        // Nothing of it is waited for.
+        #expect(!recorder.session.isInsideHead)
     }
 
     @Test func `has its cookie crumbs joined`() {
@@ -104,22 +120,85 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
     @Test func `has a head refused that is too large, in bytes or fields, and held no more of it`()
     {
         let recorder = server()
-        // One field of 4,000 bytes in the table, named a thousand times by one byte each.
-        let bomb = HTTP2Frame.block(target + [(":authority", "localhost")]).bytes
-        let entry = [0x40, 1, 0x61, 127] + [UInt8(0x80 | (3873 % 128)), UInt8(3873 / 128)]
-        let block =
-            bomb + entry + Array(repeating: 0x62, count: 4000)
-            + Array(repeating: 0xBE, count: 1000)
-        recorder.receive(
-            HTTP2Frame.frame(
-                .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: 1,
-                Octets(block)))
+        recorder.receive(bomb(1, naming: 40))
         #expect(recorder[1].flaw == .headTooLarge(limit: 65_536))
         #expect(recorder[1].head.count < 70_000)
         let many = (0..<129).map { ("x-\($0)", "") }
         recorder.receive(
             HTTP2Frame.headers(3, target + [(":authority", "localhost")] + many))
         #expect(recorder[3].flaw == .tooManyFields(limit: 128))
+    }
+
+    @Test func `has a head cut that is far too large, and is sent away if it goes on`() {
+        let recorder = server()
+        recorder.receive(bomb(1, naming: 1000))
+        #expect(resets(recorder.produce()) == [1: 11])
+        #expect(recorder.order.isEmpty)
+        #expect(!recorder.session.isInsideHead)
+        // The table of the compression is what it has to be.
+        recorder.receive(
+            HTTP2Frame.frame(
+                .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: 3,
+                HTTP2Frame.block(target + [(":authority", "localhost")]) + Octets([0xBE])))
+        #expect(
+            recorder[3].head
+                == Octets(
+                    "GET / HTTP/1.1\r\na: \(String(repeating: "b", count: 4000))\r\n"
+                        + "host: localhost\r\n\r\n"))
+        var output = Octets("")
+        var bombs = 1
+        while !recorder.session.isOver && bombs < 100 {
+            bombs += 1
+            recorder.receive(bomb(UInt32(bombs * 2 + 1), naming: 1000))
+            output += recorder.produce()
+        }
+        #expect(bombs < 10)
+        #expect(goAway(output) == 11)
+    }
+
+    @Test func `that makes all its heads a little too large is told so, and sent away in time`() {
+        let recorder = server()
+        var heads = 0
+        while !recorder.session.isOver && heads < 1000 {
+            heads += 1
+            recorder.receive(bomb(UInt32(heads * 2 + 1), naming: 40))
+            _ = recorder.produce()
+        }
+        #expect(recorder.order.count > 8)
+        #expect(recorder.order.allSatisfy { recorder[$0].flaw == .headTooLarge(limit: 65_536) })
+        #expect(heads < 50)
+        // With time between them it may go on.
+        let patient = server()
+        for index in 1...100 {
+            patient.now += 2000
+            patient.receive(bomb(UInt32(index * 2 + 1), naming: 40))
+            _ = patient.produce()
+        }
+        #expect(!patient.session.isOver)
+    }
+
+    @Test func `that answers with a head far too large has it cut, and its other answers taken`() {
+        let pair = SessionPair()
+        pair.run()
+        let heads = [
+            pair.request("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            pair.request("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+        ]
+        #expect(heads.allSatisfy { $0 != nil })
+        _ = pair.atClient.produce()
+        let status = Octets([0x88])
+        pair.atClient.receive(
+            HTTP2Frame.frame(
+                .headers, flags: HTTP2Frame.endHeaders, stream: 1,
+                status + largeFields(naming: 1000)))
+        #expect(pair.atClient[1].flaw == .headTooLarge(limit: 65_536))
+        #expect(resets(pair.atClient.produce())[1] == 11)
+        pair.atClient.receive(
+            HTTP2Frame.frame(
+                .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: 3, status))
+        #expect(pair.atClient[3].flaw == nil)
+        #expect(pair.atClient[3].head.hasPrefix("HTTP/1.1 200"))
+        #expect(!pair.client.isOver)
     }
 
     @Test func `cannot keep a head going for ever`() {
