@@ -11,8 +11,8 @@ import Testing
     }
 
     @Test func `that wait cost a few kilobytes each, and delay nobody`() throws {
-        let count = Soak.times(1000, soaking: 8000)
-        try Crowd.allow(2 * count + 500)
+        let count = Soak.times(1000, soaking: 10_000)
+        try Crowd.allow(count + 1000)
         let upstream = try FakeUpstream { _ in .ok("served") }
         let setup = try DirectSetup(to: upstream)
         let port = setup.proxy.port
