@@ -26,8 +26,6 @@ final class HTTP2Client {
     /// Whether the client knows which request is the last one.
     private var hasSaidLast = false
 
-    /// The most that is put together for one write.
-    private static let outputBytesMax = 64 * 1024
     private static let spareMax = 16
 
     init(_ connection: ClientConnection) {
@@ -133,13 +131,7 @@ final class HTTP2Client {
 
     /// Sends what is due and the socket takes.
     func pump() {
-        while connection.isFlushed && !connection.isClosing && session.wantsToSend {
-            worker.frames.removeAll()
-            session.produce(into: &worker.frames, upTo: Self.outputBytesMax)
-            if worker.frames.isEmpty { break }
-            connection.gather(worker.frames.bytes)
-            if case .failed = connection.send() { return abandon() }
-        }
+        guard worker.sendFrames(of: session, through: connection) else { return abandon() }
         session.deliver { handle($0) }
         guard !connection.isClosing else { return }
         if session.isOver { return over() }

@@ -22,8 +22,6 @@ final class HTTP2Upstream {
     /// No stream is begun here any more.
     private(set) var isRetired = false
 
-    /// The most that is put together for one write.
-    private static let outputBytesMax = 64 * 1024
     private static let spareMax = 64
 
     init(_ connection: UpstreamConnection, _ worker: Worker, isSecure: Bool) {
@@ -120,12 +118,8 @@ final class HTTP2Upstream {
 
     /// Sends what is due and the socket takes.
     func pump() {
-        while connection.isFlushed && !connection.isClosing && session.wantsToSend {
-            worker.frames.removeAll()
-            session.produce(into: &worker.frames, upTo: Self.outputBytesMax)
-            if worker.frames.isEmpty { break }
-            connection.gather(worker.frames.bytes)
-            if case .failed = connection.send() { return lose(.connectionLost) }
+        guard worker.sendFrames(of: session, through: connection) else {
+            return lose(.connectionLost)
         }
         session.deliver { handle($0) }
         guard !connection.isClosing else { return }
@@ -171,10 +165,7 @@ final class HTTP2Upstream {
         retire()
         if !session.isOver {
             session.goAway()
-            worker.frames.removeAll()
-            session.produce(into: &worker.frames, upTo: Self.outputBytesMax)
-            connection.gather(worker.frames.bytes)
-            connection.send()
+            _ = worker.sendFrames(of: session, through: connection)
         }
         lose(.connectionLost)
     }

@@ -14,7 +14,7 @@ final class ListenerTerms {
     let installed: InstalledTable
 
     init(_ access: AccessGuard, number: Int, _ installed: InstalledTable) {
-        self.access = access
+        self.access = access.unshared()
         self.number = number
         self.installed = installed
     }

@@ -1,7 +1,9 @@
 // How a worker's exchanges come to streams of connections that they share: who waits, what is dialled for them,
 // and what becomes of both when a connection is made, fails or goes.
 
+import Bytes
 import Crossing
+import HTTP2Wire
 import HTTPWire
 import Reactor
 import Routing
@@ -95,5 +97,22 @@ extension Worker {
     func redial(_ upstream: Int, of epoch: Int) {
         guard epoch == installed.epoch, multiplexed.noteDialWanted(upstream) else { return }
         if !dialShared(upstream) { sharedDialFailed(upstream, of: epoch, .tooManyWaiting) }
+    }
+
+    // MARK: Frames
+
+    /// The most that is put together for one write.
+    private static let frameBytesMax = 64 * 1024
+
+    /// Sends what a session has due and its socket takes; false when the connection has failed.
+    func sendFrames(of session: Session, through connection: ByteStream) -> Bool {
+        while connection.isFlushed && !connection.isClosing && session.wantsToSend {
+            frames.removeAll()
+            session.produce(into: &frames, upTo: Self.frameBytesMax)
+            if frames.isEmpty { break }
+            connection.gather(frames.bytes)
+            if case .failed = connection.send() { return false }
+        }
+        return true
     }
 }

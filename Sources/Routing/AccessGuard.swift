@@ -117,6 +117,20 @@ package final class AccessGuard: Sendable {
         consumedFields = consumed
     }
 
+    private init(copying other: AccessGuard) {
+        hosts = other.hosts
+        origins = other.origins
+        secret = other.secret
+        required = other.required
+        checksHost = other.checksHost
+        admitsNavigation = other.admitsNavigation
+        defaultPort = other.defaultPort
+        consumedFields = other.consumedFields
+    }
+
+    /// The same rules in an object of its own, for the reason that `RouteTable.unshared` has.
+    package func unshared() -> AccessGuard { AccessGuard(copying: self) }
+
     /// Nil when the request may go on to its route.
     package func judge(
         _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
