@@ -29,7 +29,9 @@ package struct TLSConnection: ~Copyable {
     package static let pendingBytesMax = 64 * 1024
 
     private let ssl: OpaquePointer
-    private let channel: UnsafeMutablePointer<TLSChannel>
+    // Never assigned again: a compiler with assertions, building for the thread sanitizer, ends over what is
+    // reached through a constant of a noncopyable value (emitTsanInoutAccess in Swift 6.2).
+    private var channel: UnsafeMutablePointer<TLSChannel>
     private let context: TLSContext
     private let host: String
     private var failure: TLSError?

@@ -85,7 +85,8 @@ struct Deadlines: ~Copyable {
     }
 
     func setDuration(_ kind: DeadlineKind, milliseconds: UInt64) {
-        lists[kind.index].milliseconds = milliseconds
+        let list = lists + kind.index
+        list.pointee.milliseconds = milliseconds
     }
 
     mutating func arm(_ node: UnsafeMutablePointer<DeadlineNode>, _ kind: DeadlineKind, now: UInt64)

@@ -37,8 +37,9 @@ struct GatherList: ~Copyable {
             first += 1
         }
         if rest > 0 {
-            pieces[first].base += rest
-            pieces[first].len -= rest
+            let piece = pieces + first
+            piece.pointee.base += rest
+            piece.pointee.len -= rest
         }
         for index in first..<count { pieces[index - first] = pieces[index] }
         count -= first
