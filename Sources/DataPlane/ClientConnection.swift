@@ -233,11 +233,18 @@ final class ClientConnection: ByteStream {
 
     /// The response is out, or never will be.
     func exchangeFinished(closes: Bool) {
-        if closes || isClosing || hasFailedWriting { return linger() }
+        if closes || isClosing || hasFailedWriting { return mayCloseAtOnce ? close() : linger() }
         phase = .head
         rest()
         // Within `consume` the loop there goes on by itself.
         consumeInbox()
+    }
+
+    /// The last request was taken whole and its answer is with the kernel: nothing can come that would reset the
+    /// connection.
+    private var mayCloseAtOnce: Bool {
+        http1?.isLastRequest == true && inbox.isEmpty && isFlushed && !isClosing
+            && !hasFailedWriting && http1?.isRequestWhole == true && !hasUnreadBytes
     }
 
     // MARK: Ends and failures

@@ -11,6 +11,8 @@ final class HTTP1Exchange: ClientExchange {
     // SAFETY: the connection owns this exchange, and nobody else keeps it once the connection is closed.
     private unowned(unsafe) let connection: ClientConnection
     private var reader = BodyReader()
+    /// The client has said that it sends no other request.
+    private(set) var isLastRequest = false
     /// A response's head whose body has not begun. It goes out with the beginning, or at the end of the turn: of an
     /// upstream in HTTP/2 both come in frames of their own, and one write costs half of two.
     private var waitingHead = ByteBuffer()
@@ -30,6 +32,7 @@ final class HTTP1Exchange: ClientExchange {
     }
 
     override func startBody(_ framing: BodyFraming) {
+        isLastRequest = !record.persists
         reader.start(framing)
         isRequestWhole = reader.isFinished
     }

@@ -401,13 +401,17 @@ open class ByteStream: Timed {
     /// SO_PEERCRED); nil on any other socket.
     package var peerUser: UInt32? { isClosing ? nil : PeerFacts.user(descriptor) }
 
-    /// Whether bytes or an end wait in the kernel unseen (recv(2) with MSG_PEEK): for a connection that
-    /// ought to be silent, a sign that it is of no more use.
-    package var hasUnreadInput: Bool {
-        guard !isClosing else { return true }
+    /// Whether bytes or an end wait in the kernel unseen: for a connection that ought to be silent, a sign that it
+    /// is of no more use.
+    package var hasUnreadInput: Bool { isClosing || peek() >= 0 }
+
+    /// Whether bytes wait there. To close before them resets the connection, which can take with it what was sent.
+    package var hasUnreadBytes: Bool { isClosing || peek() > 0 }
+
+    /// 1 for a byte, 0 for an end, else negative (recv(2), MSG_PEEK).
+    private func peek() -> Int {
         var byte: UInt8 = 0
-        let seen = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
-        return seen >= 0
+        return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
     }
 }
 
