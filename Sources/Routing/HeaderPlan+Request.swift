@@ -71,7 +71,11 @@ extension HeaderPlan {
             output.append(0x2A)
             return
         }
-        let rest = rest(of: target, bytes)
+        var rest = rest(of: target, bytes)
+        if rootIsBasePath, rest.path.count == 1 {
+            rest.path = UnsafeRawBufferPointer(rebasing: rest.path[1...])
+            rest.whole = UnsafeRawBufferPointer(rebasing: rest.whole[1...])
+        }
         if basePath.isEmpty {
             if rest.path.isEmpty { output.append(ASCII.slash) }
         } else {

@@ -20,6 +20,9 @@ package final class HeaderPlan: Sendable {
     /// How many bytes of the path the route cuts, and what it puts in their place.
     let prefixCount: Int
     let basePath: [UInt8]
+    /// "/" means the upstream's own path, which a route without a prefix could not be asked for otherwise: an MCP
+    /// server at `/mcp` need not know `/mcp/`.
+    let rootIsBasePath: Bool
     let location: LocationRule?
     /// Refusals of this route's API that mean something else than they say.
     package let refusalRules: [RefusalRule]
@@ -123,6 +126,7 @@ package final class HeaderPlan: Sendable {
         cookies = spec.rewritesCookies ? CookieRule(spec) : nil
         prefixCount = PathPrefix.trimmed(spec.path).utf8.count
         basePath = Array(spec.upstream.basePath.utf8)
+        rootIsBasePath = prefixCount == 0 && !basePath.isEmpty && !spec.upstream.endsInSlash
         guard let upgrades = UpgradeRule(spec.upgrades) else {
             let name = spec.upgrades.first { UpgradeRule([$0]) == nil }
             throw .upgradeInvalid(route: number, name: name ?? "")

@@ -9,10 +9,13 @@ package struct UpstreamURL: Hashable, Sendable {
     package let origin: Origin
     /// Empty, or begins with "/" and does not end with one.
     package let basePath: String
+    /// Whether the path was written with a "/" at its end, which counts where it is asked for by itself.
+    package let endsInSlash: Bool
 
     package init(origin: Origin, basePath: String = "") {
         self.origin = origin
         self.basePath = basePath
+        endsInSlash = false
     }
 
     /// Reads `scheme "://" host [":" port] path` (RFC 3986 section 3; RFC 9110 section 4.2).
@@ -22,6 +25,7 @@ package struct UpstreamURL: Hashable, Sendable {
         let (host, port) = try Self.authority(rest[..<authorityEnd])
         origin = Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
         basePath = try Self.path(rest[authorityEnd...])
+        endsInSlash = text.hasSuffix("/")
     }
 
     /// Why a text is no upstream URL.

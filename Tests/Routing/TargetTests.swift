@@ -16,9 +16,9 @@ import Vocabulary
 
     @Test(arguments: [
         "/api/vhosts/%2F/perm%2fissions?next=%2Fa%2Fb",
-        "/a//b/?redirect_uri=//x.example//y&empty", "/a?", "/a??", "//", "/?",
+        "/a//b/?redirect_uri=//x.example//y&empty", "/a?", "/a??", "//", "//?",
         "/year=2020/$meta/a+b/(c);v=1,2/~u/%7Eu/caf%C3%A9?x=a:b;c|d", "/a/../b/./c", "//host/x",
-        "/\\x", "/%", "/?a=/../..",
+        "/\\x", "/%", "/b?a=/../..",
     ])
     func `has the bytes that came`(_ text: String) throws {
         #expect(try target(text, to: "https://api.example") == text)
@@ -36,6 +36,19 @@ import Vocabulary
         _ text: String, _ basePath: String, _ expected: String
     ) throws {
         #expect(try target(text, path: "/github", to: "https://a" + basePath) == expected)
+    }
+
+    /// A server at `/mcp` need not know `/mcp/`.
+    @Test(arguments: [
+        ("/", "/mcp", "/mcp"), ("/?", "/mcp", "/mcp?"), ("/?x", "/mcp", "/mcp?x"),
+        ("http://localhost:8080", "/mcp", "/mcp"), ("http://localhost:8080/", "/mcp", "/mcp"),
+        ("/", "/mcp/", "/mcp/"), ("/?x", "/mcp/", "/mcp/?x"), ("//", "/mcp", "/mcp//"),
+        ("/a", "/mcp/", "/mcp/a"), ("/", "", "/"), ("/?", "/", "/?"),
+    ])
+    func `is the upstream's own path where nothing is asked for beneath it`(
+        _ text: String, _ basePath: String, _ expected: String
+    ) throws {
+        #expect(try target(text, to: "https://a" + basePath) == expected)
     }
 
     @Test(arguments: [

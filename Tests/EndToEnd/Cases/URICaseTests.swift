@@ -26,6 +26,6 @@ import Testing
             #expect(try setup.proxy.exchange("GET", target).status == 200)
         }
         #expect(
-            upstream.requests.map(\.target) == ["/base/v1/", "/base/v1/x%2Fy?z", "/base/v1/?q"])
+            upstream.requests.map(\.target) == ["/base/v1", "/base/v1/x%2Fy?z", "/base/v1?q"])
     }
 }
