@@ -101,7 +101,10 @@ final class Chromium {
                 "Runtime.evaluate",
                 "{\"returnByValue\":true,\"expression\":\(jsonText(expression))}")
             return Self.text(of: "value", in: answer) ?? ""
-        } catch let error as Failed where error.description.contains("context") {
+        } catch let error as Failed
+            where error.description.contains("context")
+            || error.description.contains("target navigated")
+        {
             return ""
         }
     }
