@@ -141,8 +141,7 @@ package struct AuthorizationRequest: Sendable {
     ) -> String {
         var url = endpoint
         for (name, value) in parameters {
-            let separator = !url.contains("?") ? "?" : url.hasSuffix("?") ? "" : "&"
-            url += separator + FormEncoding.encodeForURL(name) + "="
+            url += FormEncoding.separator(behind: url) + FormEncoding.encodeForURL(name) + "="
             url += FormEncoding.encodeForURL(value)
         }
         return url

@@ -49,8 +49,7 @@ package struct EndSessionRequest: Sendable {
         if !locales.isEmpty {
             parameters.append(FormParameter("ui_locales", locales.joined(separator: " ")))
         }
-        let separator =
-            parameters.isEmpty || endpoint.hasSuffix("?") ? "" : endpoint.contains("?") ? "&" : "?"
+        let separator = parameters.isEmpty ? "" : FormEncoding.separator(behind: endpoint)
         let form = FormEncoding.encode(parameters)
         let start = Array((endpoint + separator).utf8)
         url = SecretBytes(count: start.count + form.count) { target in

@@ -54,6 +54,11 @@ package enum FormEncoding {
         }
     }
 
+    /// What goes between a URL, with or without a query, and a parameter.
+    static func separator(behind url: String) -> String {
+        !url.contains("?") ? "?" : url.hasSuffix("?") ? "" : "&"
+    }
+
     /// One value for a URL's query, space as "%20", which every decoder understands.
     package static func encodeForURL(_ value: String) -> String {
         var encoded = ""
