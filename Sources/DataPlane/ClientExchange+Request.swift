@@ -240,8 +240,9 @@ extension ClientExchange {
             outcome = send(data, on: connection, behindHead: behindHead, isLast: isLast)
         case .stream(let stream):
             outcome = stream.send(
-                head: behindHead ? worker.output.mutableBytes : nil, held.unsent, data,
-                isLast: isLast, trailers: requestTrailers)
+                head: behindHead ? worker.output.mutableBytes : nil,
+                secretsFrom: record.head.count, held.unsent, data, isLast: isLast,
+                trailers: requestTrailers)
         }
         held.markSent()
         if isLast { isRequestSent = true }

@@ -59,15 +59,17 @@ final class UpstreamStream: Timed {
         arm(.response)
     }
 
-    /// Sends pieces of the request, and before them the head where there is one.
+    /// Sends pieces of the request, and before them the head where there is one. The credential's lines begin at
+    /// `secretsFrom` in it.
     func send(
-        head: UnsafeMutableRawBufferPointer?, _ held: UnsafeRawBufferPointer,
+        head: UnsafeMutableRawBufferPointer?, secretsFrom: Int, _ held: UnsafeRawBufferPointer,
         _ data: UnsafeRawBufferPointer, isLast: Bool, trailers: UnsafeRawBufferPointer
     ) -> SendOutcome {
         let isHeadAlone = isLast && held.isEmpty && data.isEmpty && trailers.isEmpty
         if let head {
             stream = session.request(
-                head, isSecure: connection.isSecure, endsStream: isHeadAlone)
+                head, isSecure: connection.isSecure, endsStream: isHeadAlone,
+                secretsFrom: secretsFrom)
             stream?.owner = self
         }
         guard let stream, !stream.isClosed else { return .failed(nothingSent: head != nil) }

@@ -38,10 +38,16 @@ package final class ClientSession: Session {
 
     /// Begins a request; `text` is the head of an HTTP/1.1 request, whose bytes are changed. Unless that
     /// ends it, `send` and `finish` follow. Nil when the connection takes none.
+    ///
+    /// - Parameter secretsFrom: where in `text` lines begin that are kept out of the compression table
+    ///   (RFC 7541 section 7.1.3), as Authorization and DPoP are anywhere.
     package func request(
-        _ text: UnsafeMutableRawBufferPointer, isSecure: Bool, endsStream: Bool
+        _ text: UnsafeMutableRawBufferPointer, isSecure: Bool, endsStream: Bool,
+        secretsFrom: Int = .max
     ) -> SessionStream? {
-        guard fields.readRequest(text, isSecure: isSecure) else { return nil }
+        guard fields.readRequest(text, isSecure: isSecure, secretsFrom: secretsFrom) else {
+            return nil
+        }
         let stream = SessionStream(id: 0)
         let id = fields.withFields { fields in
             withProvider(of: stream, endsStream) {

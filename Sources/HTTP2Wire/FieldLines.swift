@@ -19,8 +19,8 @@ struct FieldLines: ~Copyable {
         .connection, .proxyConnection, .keepAlive, .transferEncoding, .upgrade, .http2Settings,
     ]
 
-    /// What is kept out of nghttp2's compression table, so that nobody who shares the connection can guess at it
-    /// by lengths (RFC 7541 section 7.1.3).
+    /// What is kept out of nghttp2's compression table whoever wrote it, so that nobody who shares the connection
+    /// can guess at it by lengths (RFC 7541 section 7.1.3). nghttp2 itself keeps :path and Set-Cookie out.
     private static let secretFields: KnownFieldSet = [.authorization, .dpop]
 
     /// A response's head, whole. Names in it are changed to lower case. False when it is no head.
@@ -49,9 +49,10 @@ struct FieldLines: ~Copyable {
         }
     }
 
-    /// A request's head, whole. Its Host becomes :authority.
+    /// A request's head, whole. Its Host becomes :authority; lines at `secretsFrom` bytes and behind are kept out
+    /// of the compression table, whatever their names.
     mutating func readRequest(
-        _ text: UnsafeMutableRawBufferPointer, isSecure: Bool
+        _ text: UnsafeMutableRawBufferPointer, isSecure: Bool, secretsFrom: Int
     ) -> Bool {
         fields.removeAll(keepingCapacity: true)
         let bytes = UnsafeRawBufferPointer(text)
@@ -64,9 +65,10 @@ struct FieldLines: ~Copyable {
         // Where :authority goes; without a Host there is none.
         let authority = fields.count
         add(":path", UnsafeRawBufferPointer(rebasing: bytes[(methodEnd + 1)..<targetEnd]))
+        let start = min(end + 2, text.count)
         readLines(
-            UnsafeMutableRawBufferPointer(rebasing: text[min(end + 2, text.count)...]),
-            hostAt: authority)
+            UnsafeMutableRawBufferPointer(rebasing: text[start...]), hostAt: authority,
+            secretsFrom: secretsFrom - start)
         return true
     }
 
@@ -77,7 +79,8 @@ struct FieldLines: ~Copyable {
     }
 
     private mutating func readLines(
-        _ text: UnsafeMutableRawBufferPointer, hostAt authority: Int? = nil
+        _ text: UnsafeMutableRawBufferPointer, hostAt authority: Int? = nil,
+        secretsFrom: Int = .max
     ) {
         let bytes = UnsafeRawBufferPointer(text)
         let count = bytes.count
@@ -98,7 +101,8 @@ struct FieldLines: ~Copyable {
                 fields.insert(
                     Self.field(Self.bytes(":authority"), value), at: authority)
             } else if !Self.connectionFields.contains(known) {
-                fields.append(Self.field(name, value, isSecret: Self.secretFields.contains(known)))
+                let isSecret = start >= secretsFrom || Self.secretFields.contains(known)
+                fields.append(Self.field(name, value, isSecret: isSecret))
             }
             start = end + 2
         }

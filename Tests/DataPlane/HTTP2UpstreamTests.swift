@@ -1,5 +1,7 @@
 // Upstreams that speak HTTP/2, with clients of either protocol before them.
 
+import Bytes
+import Crossing
 import Crypto
 import DataPlane
 import Glibc
@@ -76,6 +78,35 @@ extension TestPlane {
         #expect(head.hasPrefix("GET /v1/me?x=1 HTTP/1.1\r\n"))
         #expect(head.contains("authorization: Bearer token-1\r\n"))
         #expect(head.contains("host: 127.0.0.1:\(upstream.port)\r\n"))
+    }
+
+    @Test(arguments: ["Authorization: Bearer ", "X-Api-Key: ", "Cookie: session="])
+    func `never get a credential that a table of theirs could keep, whatever its name`(
+        _ line: String
+    ) throws {
+        let upstream = try FakeUpstream { connection in
+            try serve(connection) { peer, stream in peer.respond(ok(""), on: stream) }
+        }
+        let plane = try plane(upstream)
+        let text = "abcdefghijklmnopqrstuvwxyz0123456789"
+        plane.post(
+            .credential(
+                CredentialUpdate(
+                    slot: CredentialSlot(0), generation: Generation(2),
+                    line: SecretBytes("\(line)\(text)\r\n"), usableUntil: nil)))
+        let client = try HTTP2Peer.client(to: plane.port)
+        for _ in 0..<2 {
+            let answer = try client.exchange(
+                authority: plane.authority, fields: [("X-Other", "kept-" + text)])
+            #expect(answer.status == 200)
+        }
+        let frames = HTTP2Frame.split(Octets(upstream.received[0].bytes.dropFirst(24)))
+        let blocks = frames.filter { $0.kind == HTTP2Frame.Kind.headers.rawValue }
+        try #require(blocks.count == 2)
+        // Huffman's shortest code has five bits. The other field is one byte by now.
+        let least = text.utf8.count * 5 / 8
+        #expect(blocks[1].payload.count >= least)
+        #expect(blocks[1].payload.count < 2 * least)
     }
 
     @Test func `are found by ALPN, and get requests of HTTP 2 clients`() throws {

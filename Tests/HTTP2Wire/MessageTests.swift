@@ -184,6 +184,30 @@ private let post: Octets =
         #expect(pair.client.streamCount == 0 && pair.server.streamCount == 0)
     }
 
+    @Test func `lines are kept out of the table from where secrets begin, and no line before`() {
+        let (before, secret) = ("GET / HTTP/1.1\r\nHost: localhost\r\n", "X-Key: secret\r\n\r\n")
+        func sizes(secretsFrom: Int) -> [Int] {
+            let pair = SessionPair()
+            _ = pair.atClient.produce()
+            return (0..<2).map { _ in
+                var bytes = Octets(before + secret).bytes
+                bytes.withUnsafeMutableBytes {
+                    _ = pair.client.request(
+                        $0, isSecure: false, endsStream: true, secretsFrom: secretsFrom)
+                }
+                return pair.atClient.produce().count
+            }
+        }
+        let first = sizes(secretsFrom: .max)[0]
+        // A frame's head and one byte for each of five fields.
+        #expect(sizes(secretsFrom: .max)[1] == 9 + 5)
+        #expect(sizes(secretsFrom: before.utf8.count + 1)[1] == 9 + 5)
+        // :authority goes into the table the first time, which costs its bytes then only.
+        let kept = sizes(secretsFrom: before.utf8.count)
+        #expect(kept[0] == first)
+        #expect(kept[1] > 9 + 4 + secret.utf8.count / 2)
+    }
+
     @Test func `the preface is told from HTTP 1 as early as can be`() {
         func judge(_ octets: Octets) -> Bool? {
             octets.bytes.withUnsafeBytes { ServerSession.isPreface($0) }
