@@ -126,7 +126,7 @@ package struct AuthorizationRequest: Sendable {
             throw .invalidEndpoint(wish.endpoint)
         }
         guard parts.isSecure else { throw .insecureEndpoint(wish.endpoint) }
-        var seen = try namesInQuery(of: parts)
+        var seen = try parts.parameterNames
         let chosen = seen.union(wish.extras.map(\.name)).sorted()
         for name in chosen where reservedParameters.contains(name) {
             throw .reservedParameter(name: name)
@@ -146,18 +146,21 @@ package struct AuthorizationRequest: Sendable {
         }
         return url
     }
+}
 
-    private static func namesInQuery(
-        of endpoint: WebURL
-    ) throws(AuthorizationRequestError) -> Set<String> {
-        var query = endpoint.query ?? ""
-        do {
-            let parameters = try query.withUTF8 { bytes in
-                try FormEncoding.read(UnsafeRawBufferPointer(bytes))
+extension WebURL {
+    /// The names of the parameters that an endpoint has in its query already (RFC 6749 section 3.1).
+    var parameterNames: Set<String> {
+        get throws(AuthorizationRequestError) {
+            var query = query ?? ""
+            do {
+                let parameters = try query.withUTF8 { bytes in
+                    try FormEncoding.read(UnsafeRawBufferPointer(bytes))
+                }
+                return Set(parameters.map(\.name))
+            } catch {
+                throw .invalidEndpoint(text)
             }
-            return Set(parameters.map(\.name))
-        } catch {
-            throw .invalidEndpoint(endpoint.text)
         }
     }
 }

@@ -37,8 +37,7 @@ package struct EndSessionRequest: Sendable {
         guard parts.isSecure else { throw .insecureEndpoint(endpoint) }
         var parameters: [FormParameter] = []
         if let hint { parameters.append(FormParameter("id_token_hint", hint)) }
-        let own = parts.query?.split(separator: "&") ?? []
-        if !own.contains(where: { $0.hasPrefix("client_id=") }) {
+        if !(try parts.parameterNames.contains("client_id")) {
             parameters.append(FormParameter("client_id", clientID))
         }
         state = redirectURI == nil ? nil : Nonce.fresh()

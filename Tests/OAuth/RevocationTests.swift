@@ -84,7 +84,7 @@ private func read(_ answer: InboundResponse) -> Revocation.Outcome {
         #expect(
             text(try request("https://a/?p=x", locales: ["cy", "en"]).url)
                 == "https://a/?p=x&client_id=my+cli&ui_locales=cy+en")
-        for own in ["client_id=c", "client_id=c&p=x"] {
+        for own in ["client_id=c", "client_id=c&p=x", "client%5Fid=c"] {
             let endpoint = "https://a/?\(own)"
             #expect(text(try request(endpoint).url) == endpoint)
             #expect(text(try request(endpoint, hint: "h").url) == endpoint + "&id_token_hint=h")
@@ -105,7 +105,7 @@ private func read(_ answer: InboundResponse) -> Revocation.Outcome {
         #expect(throws: AuthorizationRequestError.insecureEndpoint("http://a.example/")) {
             try request("http://a.example/")
         }
-        for endpoint in ["https://a/#b", "file:///x", ""] {
+        for endpoint in ["https://a/#b", "file:///x", "", "https://a/?p=1&p=2"] {
             #expect(throws: AuthorizationRequestError.invalidEndpoint(endpoint)) {
                 try request(endpoint)
             }
