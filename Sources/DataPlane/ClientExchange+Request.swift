@@ -54,6 +54,8 @@ extension ClientExchange {
         }
         var upgrade: ByteRange?
         switch plan.upgrade(worker.requestHead, bytes) {
+        case .none where needsUpgrade:
+            return refuse(.access(.upgradeNotAllowed), target, bytes)
         case .none: break
         // A body before the switch would have to be sent before the upstream could agree.
         case .pass(let name) where isRequestWhole: upgrade = name
@@ -246,7 +248,7 @@ extension ClientExchange {
         }
         held.markSent()
         if isLast { isRequestSent = true }
-        upstream.requestSent(isWhole: isRequestSent)
+        upstream.requestSent(isWhole: isRequestSent && record.isBodyWhole)
         switch outcome {
         case .sent, .waiting: break
         case .failed(let nothingSent):

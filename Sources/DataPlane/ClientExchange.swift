@@ -88,6 +88,9 @@ class ClientExchange: Timed {
     /// Whether the client has closed its sending side.
     var hasClientEnded: Bool { preconditionFailure("a subclass knows the protocol") }
 
+    /// Whether the request is for another protocol and means nothing without it.
+    var needsUpgrade: Bool { false }
+
     /// Whether the client's connection must end with the response.
     var endsConnection: Bool { preconditionFailure("a subclass knows the protocol") }
 

@@ -58,9 +58,11 @@ final class HTTP2Exchange: ClientExchange {
     override var requestTrailers: UnsafeRawBufferPointer { trailers.bytes }
 
     override func startBody(_ framing: BodyFraming) {
-        // What follows the head of a tunnel is no body of the request's.
-        isRequestWhole = hasEnded || stream.isTunnel
+        // What follows the head of a tunnel is no body of the request's, and there must be no place for one.
+        isRequestWhole = hasEnded || stream.isTunnel && framing == .none
     }
+
+    override var needsUpgrade: Bool { stream.isTunnel }
 
     func receive(_ bytes: UnsafeRawBufferPointer, endsStream: Bool) {
         if isOver { return session.consume(bytes.count, of: stream) }

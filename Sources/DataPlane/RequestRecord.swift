@@ -161,6 +161,16 @@ struct RequestRecord: ~Copyable {
 
     var head: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes.bytes[..<headCount]) }
 
+    /// Whether as much of the body has come as the head announces. A connection on which less was sent would take
+    /// the next request for the rest.
+    var isBodyWhole: Bool {
+        switch framing {
+        case .none: bytesTaken == 0
+        case .length(let count): UInt64(bytesTaken) == count
+        case .chunked, .untilClose: true
+        }
+    }
+
     /// The protocol that the request asks to change to; empty for none. It stands at the end of the head.
     var upgrade: UnsafeRawBufferPointer {
         guard upgradeCount > 0 else { return UnsafeRawBufferPointer(start: nil, count: 0) }

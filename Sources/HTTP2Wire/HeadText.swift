@@ -114,6 +114,9 @@ struct HeadText: ~Copyable {
                 cookie.append(value)
                 return
             case 14 where ASCII.isEqual(name, "content-length"): hasLength = true
+            case 17 where isTunnel && ASCII.isEqual(name, "sec-websocket-key"):
+                // Here it means nothing (RFC 8441 section 5); the key of the handshake in HTTP/1 is ours.
+                return
             default: break
             }
         }
@@ -184,6 +187,12 @@ struct HeadText: ~Copyable {
     }
 
     private mutating func finishRequest(_ endsStream: Bool) {
+        // CONNECT has no content (RFC 9110 section 9.3.6). As the GET that this becomes it would announce a body
+        // that nobody sends, and the next request would be read as that.
+        if isTunnel && hasLength {
+            flaw = .invalidContentLength
+            return
+        }
         if hasHost && !authority.isEmpty
             && !ASCII.equalsIgnoringCase(host.bytes, authority.bytes)
         {

@@ -86,7 +86,7 @@ final class TestPlane: Sendable {
     ///   `token-2`, `token-3` and so on.
     init(
         upstream: String, path: String = "", caFile: String? = nil, tls: UpstreamTLS? = nil,
-        http2: HTTP2Use = .auto,
+        http2: HTTP2Use = .auto, upgrades: [String]? = nil,
         credential: Bool = true,
         token: String? = "token-1", settings: WorkerSettings = WorkerSettings(),
         refusals: [RefusalRule] = [], clientField: ClientFieldPolicy = .replace,
@@ -107,6 +107,7 @@ final class TestPlane: Sendable {
             spec.credential = RouteCredential(slot: CredentialSlot(0), clientField: clientField)
         }
         spec.http2 = http2
+        if let upgrades { spec.upgrades = upgrades }
         self.settings = settings
         listening = socket
         listener = DataListener(socket, AccessGuard(port: socket.port))
