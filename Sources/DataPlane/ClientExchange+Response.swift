@@ -160,6 +160,7 @@ extension ClientExchange {
         case .credentialsUnusable: answer(.credentialTimeout)
         case .connectionLost: answer(.upstreamClosed)
         case .responseMalformed: answer(.upstreamMalformed)
+        case .requestNotTaken: answer(.upstreamRequestTimeout)
         case .responseTimedOut: answer(.upstreamResponseTimeout)
         }
     }

@@ -61,6 +61,8 @@ struct Exchange {
         case credentialsUnusable
         case connectionLost
         case responseMalformed
+        /// The upstream takes no more of a request that is not out yet.
+        case requestNotTaken
         case responseTimedOut
     }
 

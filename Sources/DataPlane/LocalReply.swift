@@ -18,6 +18,7 @@ enum LocalReply {
     case upstreamTLS(String)
     case upstreamClosed
     case upstreamMalformed
+    case upstreamRequestTimeout
     case upstreamResponseTimeout
     case credentialTimeout
     case tooManyWaiting
@@ -80,6 +81,12 @@ extension LocalReply {
                 502, "upstream_malformed", "The API's answer is not valid HTTP",
                 "the API's answer breaks the rules of HTTP/1.1 and was not passed on",
                 "http_protocol_error")
+        case .upstreamRequestTimeout:
+            ReplyText(
+                504, "upstream_timeout", "The API did not take the request in time",
+                "the API stopped reading the request, and did not answer it",
+                "connection_write_timeout",
+                hint: "raise \"timeouts.response_head\" if the API is slow")
         case .upstreamResponseTimeout:
             ReplyText(
                 504, "upstream_timeout", "The API did not answer in time",

@@ -37,6 +37,8 @@ final class UpstreamConnection: ByteStream {
     private var inbox = ByteBuffer()
     private var persists = false
     private var isRequestWhole = false
+    /// What had not left when the deadline was armed.
+    private var unsentBefore = 0
     private var hasAnswered = false
     private var discarded = 0
 
@@ -112,7 +114,23 @@ final class UpstreamConnection: ByteStream {
     /// More of the request was sent, or all of it.
     func requestSent(isWhole: Bool) {
         isRequestWhole = isWhole
-        if phase == .awaitingHead { arm(.response) }
+        if phase == .awaitingHead { awaitUpstream() }
+    }
+
+    /// It is the upstream's turn: to take what was sent, then to answer. Which of the two it is late with shows
+    /// when the time is over.
+    private func awaitUpstream() {
+        unsentBefore = isFlushed ? 0 : unflushedCount
+        arm(.response)
+    }
+
+    private func responseIsLate() {
+        guard isFlushed else {
+            // Whoever takes a little in that time is slow and alive.
+            return unflushedCount < unsentBefore ? awaitUpstream() : fail(.requestNotTaken)
+        }
+        // It has all there is: as long as more is to come, it is the client that is waited for.
+        if isRequestWhole || hasFailedWriting { fail(.responseTimedOut) }
     }
 
     /// The client has gone, or answers itself: the upstream need not go on.
@@ -312,6 +330,7 @@ final class UpstreamConnection: ByteStream {
 
     override func didFlush() {
         if let http2 { return http2.pump() }
+        if phase == .awaitingHead { awaitUpstream() }
         // The handshake's bytes are none of the client's business.
         if phase != .securing { client?.upstreamFlushed() }
     }
@@ -327,7 +346,7 @@ final class UpstreamConnection: ByteStream {
             client?.upstream = nil
             close()
             worker.connectFailed(self, for: client, .dial(.timedOut))
-        case .awaitingHead: fail(.responseTimedOut)
+        case .awaitingHead: responseIsLate()
         case .multiplexed: http2?.close()
         case .body, .discarding, .tunnel: close()
         }

@@ -17,6 +17,8 @@ final class UpstreamStream: Timed {
     /// Nil until the head is sent.
     private var stream: SessionStream?
     private var isRequestWhole = false
+    /// What had not left when the deadline was armed.
+    private var unsentBefore = 0
     private var hasAnswered = false
     private var hasHead = false
     /// What the client was given and has not taken.
@@ -44,9 +46,20 @@ final class UpstreamStream: Timed {
     }
 
     override func deadlinePassed(_ kind: DeadlineKind) {
+        let unsent = stream?.unsentCount ?? 0
+        // Whoever takes a little in that time is slow and alive.
+        if unsent > 0 && unsent < unsentBefore { return awaitUpstream() }
+        // It has all there is: as long as more is to come, it is the client that is waited for.
+        if unsent == 0 && !isRequestWhole { return }
         // Whoever does not answer one request may be unable to answer any.
         connection.retire()
-        lose(.responseTimedOut, isUnprocessed: false)
+        lose(unsent > 0 ? .requestNotTaken : .responseTimedOut, isUnprocessed: false)
+    }
+
+    /// It is the upstream's turn: to take what was sent, then to answer.
+    private func awaitUpstream() {
+        unsentBefore = stream?.unsentCount ?? 0
+        arm(.response)
     }
 
     // MARK: The request
@@ -56,7 +69,6 @@ final class UpstreamStream: Timed {
 
     func begin(for client: ClientExchange) {
         self.client = client
-        arm(.response)
     }
 
     /// Sends pieces of the request, and before them the head where there is one. The credential's lines begin at
@@ -84,11 +96,15 @@ final class UpstreamStream: Timed {
 
     func requestSent(isWhole: Bool) {
         isRequestWhole = isWhole
-        if !hasHead { arm(.response) }
+        if !hasHead { awaitUpstream() }
     }
 
     /// The upstream has taken what was sent.
-    func drained() { client?.upstreamFlushed() }
+    func drained() {
+        guard !isOver else { return }
+        if !hasHead { awaitUpstream() }
+        client?.upstreamFlushed()
+    }
 
     // MARK: The response
 

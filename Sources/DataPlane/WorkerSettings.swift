@@ -37,7 +37,8 @@ package struct WorkerSettings: Sendable {
     package var clientIdle: UInt64 = 75_000
     /// Dialling; then once more for the TLS handshake.
     package var connect: UInt64 = 10_000
-    /// From the last byte of the request sent to the head of the response.
+    /// From the last byte of the request sent to the head of the response; and how long an upstream may take
+    /// nothing of a request that waits for it. A client that is slow to send its request uses none of it.
     package var response: UInt64 = 300_000
     package var upstreamIdle: UInt64 = 55_000
     /// An older connection is not used again, so that a change of the upstream's address is noticed.

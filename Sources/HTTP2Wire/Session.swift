@@ -244,9 +244,15 @@ private func readOutput(
         UnsafeMutableRawPointer(target).copyMemory(from: source, byteCount: count)
         stream.output.consume(count)
     }
-    guard stream.output.isEmpty else { return count }
-    // Nobody waits for room behind the end of a message.
-    if !stream.isOutputWhole || stream.isTunnel { session.note(NotedEvent(.drained, of: stream)) }
+    guard stream.output.isEmpty else {
+        stream.isHeldBack = true
+        return count
+    }
+    // Nobody waits for room behind the end of a message, unless it took its time.
+    if !stream.isOutputWhole || stream.isTunnel || stream.isHeldBack {
+        session.note(NotedEvent(.drained, of: stream))
+    }
+    stream.isHeldBack = false
     guard stream.isOutputWhole else {
         guard count == 0 else { return count }
         stream.isPaused = true

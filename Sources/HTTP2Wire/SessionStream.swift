@@ -28,6 +28,8 @@ package final class SessionStream {
     var trailers = ByteBuffer()
     /// The session has found `output` empty and will not look again before it is told to.
     var isPaused = false
+    /// Data did not leave in one frame.
+    var isHeldBack = false
     /// The last frame has left the session.
     var isSent = false
     /// Once everything is sent the peer is to send nothing more either.

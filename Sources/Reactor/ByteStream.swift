@@ -169,6 +169,9 @@ open class ByteStream: Timed {
     /// Whether everything sent so far is in the kernel's hands.
     package var isFlushed: Bool { !isWriting && waiting.isEmpty }
 
+    /// How many bytes the kernel has not taken yet.
+    package var unflushedCount: Int { handles.stream.pointee.write_queue_size + waiting.count }
+
     /// Adds a piece to the next `send`. The bytes must stay as they are until then.
     package func gather(_ bytes: UnsafeRawBufferPointer) {
         loop.gathered.add(bytes)

@@ -109,6 +109,41 @@ extension TestPlane {
         #expect(blocks[1].payload.count < 2 * least)
     }
 
+    @Test func `wait for a client that is slow to send its request (C018)`() throws {
+        let upstream = try FakeUpstream { connection in
+            try serve(connection) { peer, stream in
+                peer.respond("HTTP/1.1 200 OK\r\n\r\n", peer[stream.id].body, on: stream)
+            }
+        }
+        var settings = WorkerSettings()
+        settings.response = 200
+        let plane = try plane(upstream, settings: settings)
+        let client = try plane.client()
+        try client.send(client.request("POST", "/", fields: [("Content-Length", "10")]))
+        for piece: Octets in ["hello", "world"] {
+            pause(.milliseconds(600))
+            try client.send(piece)
+        }
+        #expect(try client.stream.readResponse(to: "POST").body == "helloworld")
+    }
+
+    @Test func `that open no window for a request are a 504`() throws {
+        let upstream = try FakeUpstream { connection in
+            let peer = HTTP2Peer(connection.stream, ServerSession(SessionLimits()))
+            peer.recorder.consumes = false
+            try? peer.run(within: .seconds(60)) { false }
+        }
+        var settings = WorkerSettings()
+        settings.response = 300
+        let plane = try plane(upstream, settings: settings)
+        let client = try plane.client()
+        let body = Octets(repeating: 7, count: 4 << 20)
+        try? client.send(client.request("POST", "/", body: body))
+        let answer = try client.stream.readResponse(to: "POST")
+        #expect(answer.status == 504)
+        #expect(answer.body.text.contains("stopped reading"))
+    }
+
     @Test func `are found by ALPN, and get requests of HTTP 2 clients`() throws {
         let authority = TestAuthority()
         let identity = authority.loopback()

@@ -56,6 +56,64 @@ import Vocabulary
         #expect(answer.body.text.contains("upstream_timeout"))
     }
 
+    /// The time is the upstream's alone: an upload may take as long as the client needs.
+    @Test(arguments: ["Content-Length: 10", "Transfer-Encoding: chunked"])
+    func `a client may take longer over its request than the answer may (C018)`(
+        _ framing: String
+    ) throws {
+        let upstream = try FakeUpstream { try $0.serve { .ok($0.body) } }
+        var settings = WorkerSettings()
+        settings.response = 200
+        let plane = try TestPlane(upstream: upstream.url, settings: settings)
+        let client = try plane.client()
+        let pieces: [Octets] =
+            framing.hasPrefix("C")
+            ? ["hello", "world"] : [.chunk("hello"), .chunk("world") + "0\r\n\r\n"]
+        let parts = framing.split(separator: ": ").map { String($0) }
+        try client.send(client.request("POST", "/", fields: [(parts[0], parts[1])]))
+        for piece in pieces {
+            pause(.milliseconds(600))
+            try client.send(piece)
+        }
+        #expect(try client.stream.readResponse(to: "POST").body == "helloworld")
+    }
+
+    @Test func `an upstream that stops reading a request is a 504`() throws {
+        let end = Gate()
+        let upstream = try FakeUpstream { connection in
+            _ = try connection.expectHead()
+            try end.pass()
+        }
+        var settings = WorkerSettings()
+        settings.response = 300
+        let plane = try TestPlane(upstream: upstream.url, settings: settings)
+        let client = try plane.client()
+        let body = Octets(repeating: 7, count: 32 << 20)
+        // What comes after the answer is read and dropped.
+        try? client.send(client.request("POST", "/", body: body))
+        let answer = try client.stream.readResponse(to: "POST")
+        end.open()
+        #expect(answer.status == 504)
+        #expect(answer.body.text.contains("stopped reading"))
+    }
+
+    @Test func `an upstream that reads slowly has all the time that it needs`() throws {
+        let upstream = try FakeUpstream { connection in
+            let head = try connection.expectHead()
+            for _ in 0..<16 {
+                pause(.milliseconds(150))
+                try connection.stream.skip(1 << 20)
+            }
+            try connection.respond(.ok("whole"), to: head)
+        }
+        var settings = WorkerSettings()
+        settings.response = 1000
+        let plane = try TestPlane(upstream: upstream.url, settings: settings)
+        let client = try plane.client()
+        let body = Octets(repeating: 7, count: 16 << 20)
+        #expect(try client.exchange("POST", "/", body: body).body == "whole")
+    }
+
     @Test func `a credential that does not come in time is a 503`() throws {
         let upstream = try FakeUpstream { try $0.serve { _ in .ok() } }
         var settings = WorkerSettings()
