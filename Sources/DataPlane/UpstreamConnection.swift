@@ -40,6 +40,8 @@ final class UpstreamConnection: ByteStream {
     /// What had not left when the deadline was armed.
     private var unsentBefore = 0
     private var hasAnswered = false
+    /// The turn in which it was leased without a look at what had come.
+    private var turnOfLease: EventLoop.Turn?
     private var discarded = 0
 
     /// More than this is not read just to keep a connection.
@@ -100,6 +102,9 @@ final class UpstreamConnection: ByteStream {
     override func willWait() { http2?.turnEnds() }
 
     // MARK: The request
+
+    /// It is leased, and nobody has looked whether it was silent.
+    func noteLeasedUnseen() { turnOfLease = loop.turn }
 
     /// Begins a request for a client; `gather`, `send` and `requestSent` follow.
     func begin(for client: ClientExchange) {
@@ -164,6 +169,12 @@ final class UpstreamConnection: ByteStream {
     }
 
     private func receiveHead(_ bytes: UnsafeMutableRawBufferPointer) {
+        if let turn = turnOfLease {
+            turnOfLease = nil
+            // What the loop saw together with the request had come before it, and answers nothing: a 408 for an
+            // idle connection, or leftovers of the last response.
+            if turn == loop.turn { return fail(.connectionLost) }
+        }
         hasAnswered = true
         if inbox.isEmpty {
             let used = readHeads(bytes)
@@ -354,6 +365,7 @@ final class UpstreamConnection: ByteStream {
 
     /// Into the pool: nothing is expected until the next `begin`.
     func rest() {
+        turnOfLease = nil
         startReading()
         arm(.upstreamIdle)
     }

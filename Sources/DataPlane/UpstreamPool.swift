@@ -24,7 +24,8 @@ struct UpstreamPool {
     }
 
     /// A connection that may still be alive. One that must not fail for want of a look is looked at
-    /// first: a request that is not idempotent cannot be repeated when its connection was dead.
+    /// first: a request that is not idempotent cannot be repeated when its connection was dead. On any other the
+    /// connection itself tells what came before the request from what answers it.
     mutating func lease(
         _ upstream: Int, isIdempotent: Bool, now: UInt64
     ) -> UpstreamConnection? {
@@ -35,6 +36,7 @@ struct UpstreamPool {
                 connection.close()
                 continue
             }
+            if isIdempotent { connection.noteLeasedUnseen() }
             return connection
         }
         return nil

@@ -50,6 +50,16 @@ package final class EventLoop {
     /// Milliseconds of the monotonic clock, read once per turn (uv_now).
     package var now: UInt64 { uv_now(loop) }
 
+    /// What has happened by one look at all sockets is handled in one turn, which this names. A loop that has
+    /// more than it sees at once looks again within a turn, but not at the same time of its clock.
+    package var turn: Turn { Turn(number: turnEnd.turn, time: now) }
+
+    /// One turn of a loop.
+    package struct Turn: Hashable, Sendable {
+        let number: UInt64
+        let time: UInt64
+    }
+
     /// Runs until `stop` or until nothing is open.
     package func run() { uv_run(loop, UV_RUN_DEFAULT) }
 

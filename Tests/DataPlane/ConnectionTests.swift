@@ -159,6 +159,40 @@ import Vocabulary
         #expect(answer.body == "too large")
     }
 
+    /// HAProxy, IIS and Apache send a 408 to a connection that was idle for too long.
+    @Test(arguments: [
+        "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison", "oops",
+    ])
+    func `that speak before they are asked are not believed (C060, C068)`(stray: String) throws {
+        for method in ["GET", "PUT", "POST"] {
+            let (speak, hasSpoken) = (Gate(), Gate())
+            let upstream = try FakeUpstream { connection in
+                let request = try connection.expectRequest()
+                try connection.respond(.ok("\(connection.number)"), to: request)
+                guard connection.number == 0 else { return try connection.serve { _ in .ok("1") } }
+                try speak.pass()
+                try connection.write(stray.octets)
+                hasSpoken.open()
+                _ = try connection.stream.waitForEnd()
+            }
+            let plane = try TestPlane(upstream: upstream.url)
+            let client = try plane.client()
+            #expect(try client.exchange(method, "/1", body: "").body == "0")
+            try plane.whileBusy {
+                // The loop sees the request first.
+                try client.send(client.request(method, "/2", body: ""))
+                pause(.milliseconds(100))
+                speak.open()
+                try hasSpoken.pass()
+            }
+            let answer = try client.stream.readResponse(to: method)
+            #expect(answer.status == 200)
+            #expect(answer.body == "1", "\(method)")
+            #expect(upstream.connectionCount == 2)
+        }
+    }
+
     @Test func `that end within a body cut the client off`() throws {
         let upstream = try FakeUpstream { connection in
             _ = try connection.expectRequest()

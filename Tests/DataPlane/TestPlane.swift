@@ -34,6 +34,9 @@ final class TestPlane: Sendable {
         let traffic = Mutex<[UInt64: TrafficReport]>([:])
         let onNeed: @Sendable (Generation, Shared) -> Void
         let dials = Mutex(0)
+        let busy = Mutex<(reached: Gate, end: Gate)?>(nil)
+
+        static let busyRound = UInt64(1) << 62
 
         init(onNeed: @escaping @Sendable (Generation, Shared) -> Void) { self.onNeed = onNeed }
 
@@ -58,6 +61,11 @@ final class TestPlane: Sendable {
                 post(.dialled(ticket, connect(to: target.origin)))
             case .challenged(_, _, let facts): reports.withLock { $0.append(facts) }
             case .reported(_, let round, let report):
+                if round == Self.busyRound, let busy = busy.withLock({ $0 }) {
+                    busy.reached.open()
+                    try? busy.end.pass()
+                    return
+                }
                 traffic.withLock { $0[round] = report }
             case .stopped: break
             }
@@ -138,6 +146,16 @@ final class TestPlane: Sendable {
         return try waited(for: "a report", within: .seconds(20)) {
             shared.traffic.withLock { $0[round] }
         }
+    }
+
+    /// Keeps the worker's thread busy meanwhile: what happens it sees at once, and afterwards.
+    func whileBusy(_ body: () throws -> Void) throws {
+        let (reached, end) = (Gate(), Gate())
+        shared.busy.withLock { $0 = (reached, end) }
+        shared.post(.report(round: Shared.busyRound))
+        defer { end.open() }
+        try reached.pass()
+        try body()
     }
 
     var dialCount: Int { shared.dials.withLock { $0 } }
