@@ -67,6 +67,13 @@ package final class ClientSession: Session {
         super.note(event)
     }
 
+    /// Nothing more is asked of the server, and what was asked is still taken: others than those who flood answer
+    /// the requests of many on one connection. Unless it goes on.
+    override func endStrain() {
+        if strain.isFarTooMuch { return super.endStrain() }
+        if !isGoingAway { note(NotedEvent(.goingAway, code: .enhanceYourCalm)) }
+    }
+
     /// Tells the server that the connection ends.
     package func goAway() { terminate(.none) }
 }

@@ -89,7 +89,8 @@ extension Session {
         case NGHTTP2_SETTINGS.rawValue:
             if UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { strain.add(4) }
         case NGHTTP2_PING.rawValue:
-            if UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { strain.add() }
+            if UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { strain.notePing() }
+        case NGHTTP2_RST_STREAM.rawValue: strain.noteReset()
         case NGHTTP2_GOAWAY.rawValue: break
         default: strain.add()
         }
@@ -202,7 +203,10 @@ extension Session {
         let ends = UInt32(frame.hd.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
         switch UInt32(frame.hd.type) {
         case NGHTTP2_DATA.rawValue: strain.noteDataSent()
-        case NGHTTP2_HEADERS.rawValue: stream(frame.hd.stream_id)?.isBegun = true
+        case NGHTTP2_HEADERS.rawValue:
+            strain.noteHeadSent()
+            if frame.headers.cat == NGHTTP2_HCAT_REQUEST { strain.noteStreamBegun() }
+            stream(frame.hd.stream_id)?.isBegun = true
         case NGHTTP2_RST_STREAM.rawValue:
             // A peer can have us reset its streams by breaking rules (CVE-2025-8671).
             switch ErrorCode(rawValue: frame.rst_stream.error_code) {

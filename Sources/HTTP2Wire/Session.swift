@@ -95,7 +95,7 @@ package class Session {
                 rest = UnsafeRawBufferPointer(rebasing: rest[used...])
             }
             if isServer && !hasFailed { judgeDroppedData() }
-            if strain.isTooMuch { terminate(.enhanceYourCalm) }
+            if strain.isTooMuch { endStrain() }
             if let violation { terminate(violation) }
             deliver(handler)
             heads.removeDelivered()
@@ -186,6 +186,9 @@ package class Session {
             source: nghttp2_data_source(ptr: stream.address), read_callback: readOutput)
         return withUnsafePointer(to: &provider) { body($0) }
     }
+
+    /// The peer costs more than it may.
+    func endStrain() { terminate(.enhanceYourCalm) }
 
     // MARK: What callbacks note
 

@@ -18,6 +18,6 @@ package enum SessionEvent {
     case drained(SessionStream)
     /// The last event of a stream.
     case closed(SessionStream, ErrorCode)
-    /// The peer will open no more streams, or take no more of ours.
+    /// The peer will open no more streams, or take no more of ours; or it is asked for no more.
     case goingAway(ErrorCode)
 }

@@ -8,8 +8,10 @@ struct Strain {
     private let perSecond: Int
     private var level = 0
     private var drainedAt: UInt64?
-    /// Window updates that the data which we sent has earned the peer.
+    // What our own frames have earned the peer.
     private var earnedUpdates = 0
+    private var earnedPings = 0
+    private var earnedResets = 0
 
     /// Window updates come with data: some clients send one for each quarter of a frame, and one more
     /// for the connection.
@@ -22,6 +24,9 @@ struct Strain {
     }
 
     var isTooMuch: Bool { level > capacity }
+
+    /// Beyond what odd habits explain.
+    var isFarTooMuch: Bool { level > 4 * capacity }
 
     /// - Parameter now: milliseconds of any steady clock.
     mutating func drain(now: UInt64) {
@@ -37,11 +42,29 @@ struct Strain {
 
     mutating func add(_ units: Int = 1) { level += units }
 
-    mutating func noteWindowUpdate() {
-        if earnedUpdates > 0 { earnedUpdates -= 1 } else { add() }
-    }
+    mutating func noteWindowUpdate() { if !Self.spend(&earnedUpdates) { add() } }
+    mutating func notePing() { if !Self.spend(&earnedPings) { add() } }
+    mutating func noteReset() { if !Self.spend(&earnedResets) { add() } }
 
     mutating func noteDataSent() {
-        earnedUpdates = min(Self.earnedMax, earnedUpdates + Self.updatesPerDataFrame)
+        Self.earn(Self.updatesPerDataFrame, &earnedUpdates)
+        Self.earn(1, &earnedPings)
+    }
+
+    /// Some peers measure the way by a PING for each frame of a message, gRPC's among them.
+    mutating func noteHeadSent() { Self.earn(1, &earnedPings) }
+
+    /// A server may end a request that it has answered by a reset (RFC 9113 section 8.1).
+    mutating func noteStreamBegun() { Self.earn(1, &earnedResets) }
+
+    /// False where nothing is left to spend.
+    private static func spend(_ earned: inout Int) -> Bool {
+        if earned == 0 { return false }
+        earned -= 1
+        return true
+    }
+
+    private static func earn(_ count: Int, _ earned: inout Int) {
+        earned = min(earnedMax, earned + count)
     }
 }
