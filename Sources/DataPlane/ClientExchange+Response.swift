@@ -43,6 +43,10 @@ extension ClientExchange {
         disarm()
         record.headAt = loop.now
         if record.isProven { worker.keepNonce(bytes, of: record) }
+        // In HTTP/2 any 2xx says that the protocol is spoken from here on (RFC 8441 section 5), and a page is none.
+        if needsUpgrade && (200..<300).contains(worker.responseHead.status) {
+            return answer(.upstreamMalformed)
+        }
         // Only refusals are looked at closely.
         let verdict =
             worker.responseHead.status >= 400 && record.credential != nil

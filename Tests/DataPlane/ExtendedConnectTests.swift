@@ -128,4 +128,12 @@ import Testing
         let keys = try #require(upstream.requests.first).values("Sec-WebSocket-Key")
         #expect(keys.count == 1 && keys[0] != "dGhlIHNhbXBsZSBub25jZQ==")
     }
+
+    /// To them any 2xx says that the protocol is spoken from here on (RFC 8441 section 5).
+    @Test func `are told so where the upstream answers with a page`() throws {
+        let upstream = try FakeUpstream { try $0.serve { _ in .ok("a page") } }
+        let plane = try TestPlane(upstream: upstream.url)
+        #expect(try answer(plane, connect(plane)).contains("upstream_malformed"))
+        #expect(try plane.client().exchange("GET", "/next").body == "a page")
+    }
 }
