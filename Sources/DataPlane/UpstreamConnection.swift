@@ -40,6 +40,8 @@ final class UpstreamConnection: ByteStream {
     /// What had not left when the deadline was armed.
     private var unsentBefore = 0
     private var hasAnswered = false
+    /// Of interim heads before this response.
+    private var interimBytes = 0
     /// The turn in which it was leased without a look at what had come.
     private var turnOfLease: EventLoop.Turn?
     private var discarded = 0
@@ -112,6 +114,7 @@ final class UpstreamConnection: ByteStream {
         phase = .awaitingHead
         parser.reset()
         hasAnswered = false
+        interimBytes = 0
         isRequestWhole = false
         startReading()
     }
@@ -218,7 +221,11 @@ final class UpstreamConnection: ByteStream {
                     return bytes.count
                 }
                 if worker.responseHead.status < 200 {
+                    interimBytes += worker.responseHead.length
+                    let limit = worker.settings.responseHeadBytesMax
+                    guard interimBytes <= limit else { throw .headTooLarge(limit: limit) }
                     client.relayInterim(head)
+                    if !client.isClientFlushed { stopReading() }
                     continue
                 }
                 framing = try worker.responseHead.responseFraming(in: head, to: client.method)

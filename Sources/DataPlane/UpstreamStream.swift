@@ -20,6 +20,8 @@ final class UpstreamStream: Timed {
     /// What had not left when the deadline was armed.
     private var unsentBefore = 0
     private var hasAnswered = false
+    /// Of interim heads before this response. No window holds them back.
+    private var interimBytes = 0
     private var hasHead = false
     /// What the client was given and has not taken.
     private var unconsumed = 0
@@ -40,6 +42,7 @@ final class UpstreamStream: Timed {
         stream = nil
         isRequestWhole = false
         hasAnswered = false
+        interimBytes = 0
         hasHead = false
         unconsumed = 0
         isOver = false
@@ -114,6 +117,9 @@ final class UpstreamStream: Timed {
         do throws(WireError) {
             try connection.parse(text)
             if worker.responseHead.status == 101 { throw .invalidStatus }
+            interimBytes += text.count
+            let limit = worker.settings.responseHeadBytesMax
+            guard interimBytes <= limit else { throw .headTooLarge(limit: limit) }
         } catch {
             return lose(.responseMalformed, isUnprocessed: false)
         }

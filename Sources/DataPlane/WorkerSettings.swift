@@ -17,7 +17,8 @@ package enum LoggedRequests: Sendable {
 package struct WorkerSettings: Sendable {
     package var headBytesMax = 64 * 1024
     package var fieldsMax = 128
-    /// Responses may be larger: cookies set by the dozen are common.
+    /// Responses may be larger: cookies set by the dozen are common. All interim heads before a response may
+    /// have as much again.
     package var responseHeadBytesMax = 512 * 1024
     package var responseFieldsMax = 256
     /// A request body up to this is kept so that it can be sent again.

@@ -1,5 +1,7 @@
 import Crypto
 import DataPlane
+import HTTP2Wire
+import Routing
 import Support
 import Synchronization
 import Testing
@@ -191,6 +193,64 @@ import Vocabulary
             #expect(answer.body == "1", "\(method)")
             #expect(upstream.connectionCount == 2)
         }
+    }
+
+    @Test func `are read no faster than the client takes interim answers`() throws {
+        let count = 4000
+        let hint = Octets(
+            "HTTP/1.1 103 Early Hints\r\nLink: \(String(repeating: "x", count: 8000))\r\n\r\n")
+        let sent = Gate()
+        let upstream = try FakeUpstream { connection in
+            let request = try connection.expectRequest()
+            for _ in 0..<count { try connection.stream.write(hint, within: .seconds(60)) }
+            sent.open()
+            try connection.respond(.ok("at last"), to: request)
+        }
+        var settings = WorkerSettings()
+        settings.responseHeadBytesMax = 1 << 30
+        let plane = try TestPlane(upstream: upstream.url, settings: settings)
+        let client = try RawClient(to: plane.port, receiveBufferBytes: 128 * 1024)
+        try client.send(client.request())
+        #expect(try client.stream.readHead()?.status == 103)
+        pause(.milliseconds(500))
+        #expect(!sent.isOpen)
+        for _ in 1..<count { #expect(try client.stream.readHead()?.status == 103) }
+        #expect(try client.stream.readResponse(to: "GET").body == "at last")
+    }
+
+    @Test(arguments: [false, true])
+    func `that send interim answers without end become a 502`(isHTTP2: Bool) throws {
+        let upstream = try FakeUpstream { connection in
+            guard isHTTP2 else {
+                _ = try connection.expectRequest()
+                while true { try connection.write("HTTP/1.1 102 Processing\r\nA: b\r\n\r\n") }
+            }
+            let peer = HTTP2Peer(connection.stream, ServerSession(SessionLimits()))
+            try peer.run { !peer.recorder.order.isEmpty }
+            guard let session = peer.recorder.session as? ServerSession,
+                let stream = peer.recorder.streams[1]
+            else { return }
+            while peer[1].closed == nil {
+                var head = Octets("HTTP/1.1 102 Processing\r\nA: b\r\n\r\n").bytes
+                head.withUnsafeMutableBytes { session.sendInterim($0, on: stream) }
+                try peer.flush()
+                if try !connection.stream.isQuiet(for: .zero) {
+                    peer.recorder.receive(connection.stream.take(connection.stream.heldCount))
+                }
+            }
+        }
+        var settings = WorkerSettings()
+        settings.responseHeadBytesMax = 4096
+        let plane = try TestPlane(
+            upstream: upstream.url, http2: isHTTP2 ? .on : .off, settings: settings)
+        let client = try plane.client()
+        try client.send(client.request())
+        var interims = 0
+        while let head = try client.stream.readHead(), head.status != 502 {
+            #expect(head.status == 102)
+            interims += 1
+        }
+        #expect(100..<200 ~= interims)
     }
 
     @Test func `that end within a body cut the client off`() throws {
