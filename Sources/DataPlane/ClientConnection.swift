@@ -42,6 +42,7 @@ final class ClientConnection: ByteStream {
     private var inbox = ByteBuffer()
     private var isConsuming = false
     private var isHeadTimed = false
+    private var lingersSince: UInt64 = 0
     /// Made for the first request.
     private var http1: HTTP1Exchange?
     private var http2: HTTP2Client?
@@ -109,10 +110,10 @@ final class ClientConnection: ByteStream {
 
     override func didReceive(_ bytes: UnsafeMutableRawBufferPointer) {
         if let http2 {
-            if phase != .lingering { http2.receive(UnsafeRawBufferPointer(bytes)) }
+            phase == .lingering ? lingerOn() : http2.receive(UnsafeRawBufferPointer(bytes))
             return
         }
-        if phase == .lingering { return }
+        if phase == .lingering { return lingerOn() }
         if phase == .tunnel { return exchange().takeForTunnel(UnsafeRawBufferPointer(bytes)) }
         guard inbox.isEmpty, !isConsuming else {
             inbox.append(UnsafeRawBufferPointer(bytes))
@@ -314,6 +315,7 @@ final class ClientConnection: ByteStream {
     /// Ends the connection after the last response, in a way that lets the client read it.
     func linger() {
         phase = .lingering
+        lingersSince = loop.now
         inbox = ByteBuffer()
         disarm()
         if hasFailedWriting { return close() }
@@ -322,5 +324,10 @@ final class ClientConnection: ByteStream {
         if isFlushed {
             hasEnded ? close() : arm(.linger)
         }
+    }
+
+    /// One that still sends has not looked at the answer yet.
+    private func lingerOn() {
+        if isFlushed, loop.now &- lingersSince < worker.settings.lingerTotal { arm(.linger) }
     }
 }

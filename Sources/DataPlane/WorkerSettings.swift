@@ -52,8 +52,10 @@ package struct WorkerSettings: Sendable {
     /// How long an idle connection stays when the worker drains: a request that was on its way is still
     /// answered then, and in HTTP/2 a client hears of the end before the end.
     package var lastRequest: UInt64 = 500
-    /// How long a closed connection's peer may take to close its side.
+    /// How long a closed connection's peer may take to close its side, from the last bytes that it sends on; and
+    /// in all.
     package var linger: UInt64 = 2000
+    package var lingerTotal: UInt64 = 30_000
     /// Between two bytes of a tunnel, either way.
     package var tunnelIdle: UInt64 = 0
     /// The same once one side has ended.

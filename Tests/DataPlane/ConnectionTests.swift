@@ -253,6 +253,34 @@ import Vocabulary
         #expect(100..<200 ~= interims)
     }
 
+    /// A client may write all that it has before it reads.
+    @Test func `that refuse an upload are heard when it is written (C064)`() throws {
+        let upstream = try FakeUpstream { connection in
+            _ = try connection.expectHead()
+            try connection.write(
+                "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 9\r\n\r\ntoo large")
+        }
+        var settings = WorkerSettings()
+        settings.linger = 1000
+        settings.lingerTotal = 5000
+        let plane = try TestPlane(upstream: upstream.url, settings: settings)
+        let client = try plane.client()
+        try client.send(client.request("POST", "/up", fields: [("Content-Length", "104857600")]))
+        let piece = Octets(repeating: 7, count: 64 * 1024)
+        for _ in 0..<25 {
+            try client.send(piece)
+            pause(.milliseconds(100))
+        }
+        #expect(try client.stream.readResponse(to: "POST").status == 413)
+        // Not for ever.
+        #expect(throws: Failure.self) {
+            for _ in 0..<200 {
+                try client.send(piece)
+                pause(.milliseconds(100))
+            }
+        }
+    }
+
     @Test func `that end within a body cut the client off`() throws {
         let upstream = try FakeUpstream { connection in
             _ = try connection.expectRequest()
