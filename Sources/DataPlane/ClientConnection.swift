@@ -265,6 +265,8 @@ final class ClientConnection: ByteStream {
 
     override func didFail(_ error: ReactorError) { abandon() }
 
+    override func didLosePeer() { abandon() }
+
     override func didFlush() {
         if phase == .tunnel { return exchange().tunnelFlushed() }
         if let http2, phase != .lingering { return http2.pump() }

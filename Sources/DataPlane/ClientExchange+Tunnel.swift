@@ -81,6 +81,8 @@ extension ClientExchange {
         guard let upstream, hasClientEnded, upstream.hasEnded, isClientFlushed,
             upstream.isFlushed || upstream.hasFailedWriting
         else { return }
+        upstream.finishTunnel()
+        self.upstream = nil
         leaveTunnel()
         clientGone()
     }

@@ -141,8 +141,21 @@ final class UpstreamConnection: ByteStream {
         if isRequestWhole || hasFailedWriting { fail(.responseTimedOut) }
     }
 
-    /// The client has gone, or answers itself: the upstream need not go on.
+    /// The client has gone, or answers itself: the upstream need not go on. One that reads no further would not
+    /// see an end behind what waits for it, and none must take what it has for the whole.
     func abandon() {
+        client = nil
+        let isCut =
+            switch phase {
+            case .awaitingHead, .body: !isRequestWhole || !isFlushed
+            case .tunnel: true
+            case .securing, .idle, .multiplexed, .discarding: false
+            }
+        isCut ? reset() : close()
+    }
+
+    /// Both sides of the tunnel have ended in good order.
+    func finishTunnel() {
         client = nil
         close()
     }

@@ -78,4 +78,5 @@ extension UpstreamLink {
     func send() -> SendOutcome { own?.send() ?? .failed(nothingSent: true) }
     func end() { own?.end() }
     func stopReading() { own?.stopReading() }
+    func finishTunnel() { own?.finishTunnel() }
 }

@@ -17,7 +17,9 @@ open class ByteStream: Timed {
     private var waiting = ByteBuffer()
     private var isWriting = false
     /// The socket, which is libuv's; -1 before there is one.
-    private var descriptor: Int32 = -1
+    private(set) var descriptor: Int32 = -1
+    /// Its place among those that are not read; -1 for none.
+    var pausePlace = -1
     /// Nil on a plain connection.
     private var tls: TLSFilter?
     private var endsAfterFlush = false
@@ -104,6 +106,9 @@ open class ByteStream: Timed {
     /// The loop is about to wait, after `requestCallBeforeWaiting`.
     open func willWait() {}
 
+    /// The peer has reset the connection while nothing was read from it. What came before that can still be read.
+    open func didLosePeer() {}
+
     /// The socket is closed and no further call will come.
     open func didClose() {}
 
@@ -128,6 +133,7 @@ open class ByteStream: Timed {
     package func startReading() {
         guard !isReading, !isClosing, !hasEnded else { return }
         isReading = true
+        if pausePlace >= 0 { loop.pauses.remove(self) }
         uv_read_start(handles.stream, lendReadBuffer, bytesRead)
     }
 
@@ -136,6 +142,14 @@ open class ByteStream: Timed {
         guard isReading else { return }
         isReading = false
         uv_read_stop(handles.stream)
+        loop.pauses.add(self)
+    }
+
+    /// Found by PauseWatch.
+    func losePeer() {
+        guard !isClosing else { return }
+        hasFailedWriting = true
+        didLosePeer()
     }
 
     fileprivate func received(_ count: Int) {
@@ -148,8 +162,7 @@ open class ByteStream: Timed {
                 didReceive(bytes)
             }
         } else if count == Int(UV_EOF.rawValue) {
-            isReading = false
-            uv_read_stop(handles.stream)
+            stopReading()
             if let tls {
                 tls.feedEnd()
                 decrypt(tls)
@@ -379,6 +392,7 @@ open class ByteStream: Timed {
         }
         isClosing = true
         isReading = false
+        loop.pauses.remove(self)
         disarm()
         uv_close(handles.handle, handleClosed)
     }
@@ -388,6 +402,7 @@ open class ByteStream: Timed {
         guard !isClosing else { return }
         isClosing = true
         isReading = false
+        loop.pauses.remove(self)
         disarm()
         if uv_tcp_close_reset(handles.tcp, handleClosed) < 0 {
             uv_close(handles.handle, handleClosed)

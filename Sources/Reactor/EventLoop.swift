@@ -16,6 +16,7 @@ package final class EventLoop {
     var gathered = GatherList()
     var deadlines: Deadlines
     var turnEnd = TurnEnd()
+    var pauses = PauseWatch()
     /// Called once at the end of a turn after `requestCallAfterTurn`; it starts nothing on the loop.
     package var callAfterTurn: () -> Void = {}
 
@@ -31,6 +32,7 @@ package final class EventLoop {
         deadlines = Deadlines()
         guard result == 0 else { throw ReactorError(code: result) }
         try deadlines.open(on: self)
+        try pauses.open(on: self)
         turnEnd.open(on: self)
     }
 
@@ -41,6 +43,7 @@ package final class EventLoop {
         uv_run(loop, UV_RUN_DEFAULT)
         uv_loop_close(loop)
         deadlines.close()
+        pauses.close()
         turnEnd.close()
         loop.deallocate()
         readBuffer.deallocate()

@@ -50,6 +50,58 @@ import Vocabulary
         try ended.pass(within: .seconds(2))
     }
 
+    /// Nothing is read from such a client any more, since nothing that it sends has anywhere to go.
+    @Test(arguments: [false, true])
+    func `that reset an upload which stands still cancel it (C130)`(isTunnel: Bool) throws {
+        let (ready, told) = (Gate(), Gate())
+        let upstream = try FakeUpstream { connection in
+            _ = try connection.expectHead()
+            if isTunnel {
+                try connection.write(
+                    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+                )
+            }
+            try ready.pass()
+            try connection.stream.waitForReset()
+            told.open()
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        if isTunnel {
+            let fields = [("Connection", "Upgrade"), ("Upgrade", "websocket")]
+            try client.send(client.request("GET", "/", fields: fields))
+            #expect(try client.stream.readResponse().status == 101)
+        } else {
+            let fields = [("Content-Length", "1000000000")]
+            try client.send(client.request("POST", "/", fields: fields))
+        }
+        let piece = Octets(repeating: 7, count: 1 << 20)
+        #expect(throws: Failure.self) {
+            while true { try client.stream.write(piece, within: .milliseconds(500)) }
+        }
+        ready.open()
+        client.stream.reset()
+        try told.pass(within: .seconds(2))
+    }
+
+    @Test func `that reset after they have closed their sending side are noticed (C130)`() throws {
+        let ended = Gate()
+        let upstream = try FakeUpstream { connection in
+            _ = try connection.expectRequest()
+            _ = try connection.stream.waitForEnd()
+            ended.open()
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        try client.send(client.request())
+        try client.stream.halfClose()
+        _ = try upstream.waitForRequests(1)
+        // The end is seen before the reset.
+        pause(.milliseconds(100))
+        client.stream.reset()
+        try ended.pass(within: .seconds(2))
+    }
+
     @Test func `waiting for a 100 get the upstream's, or ours after a while`() throws {
         for isSilent in [false, true] {
             let upstream = try FakeUpstream { connection in

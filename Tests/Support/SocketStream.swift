@@ -150,6 +150,11 @@ package final class SocketStream {
         }
     }
 
+    /// Waits for a reset without reading, so that nothing that waits can go on.
+    package func waitForReset(within limit: Duration = patience) throws {
+        try Support.wait(descriptor, for: 0, until: .after(limit), "a reset")
+    }
+
     package enum Ending: Sendable { case closed, reset }
 
     /// Whether the connection stays open and nothing arrives for that long.
