@@ -139,6 +139,7 @@ extension ClientExchange {
             preconditionFailure("only a routed request is connected")
         }
         if connectAt == 0 { connectAt = loop.now }
+        worker.noteSleep()
         switch worker.way(to: record.upstream, of: table, for: self, mayReuse: mayReuse) {
         case .stream(let shared): return connected(.stream(shared.makeStream()), isReused: true)
         case .wait, .dial:

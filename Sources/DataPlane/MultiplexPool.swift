@@ -41,6 +41,8 @@ struct MultiplexPool {
         self.ageMax = ageMax
     }
 
+    var connections: [HTTP2Upstream] { slots.flatMap(\.connections) }
+
     /// Begins anew for a table of that many upstreams. Answers what was there: connections that are to go
     /// when their streams have ended, and exchanges that are to look again.
     mutating func reset(

@@ -54,6 +54,7 @@ final class Worker {
     var blocks: BlockPool
     var tally: Tally
     var recent = RecentRing()
+    var sleep = SleepWatch()
     var wallClock = WallClock()
 
     // Scratch of the message in hand; nothing in it outlives the call that filled it.
@@ -242,11 +243,11 @@ final class Worker {
     }
 
     /// The time since boot, read once in a turn of the loop: what it is compared with is in whole seconds.
-    private var bootTime: BootTime {
+    var bootTime: BootTime {
         let turn = loop.now
         if turn != turnOfBootTime {
             turnOfBootTime = turn
-            lastBootTime = SystemTime.bootTime()
+            lastBootTime = settings.bootTime()
         }
         return lastBootTime
     }

@@ -4,6 +4,7 @@
 import HTTP2Wire
 import HTTPWire
 import Reactor
+package import Vocabulary
 
 /// Which requests get a line in the log.
 package enum LoggedRequests: Sendable {
@@ -63,6 +64,8 @@ package struct WorkerSettings: Sendable {
     /// Whether new connections are accepted while draining, for an application that shuts down beside us.
     package var acceptsWhileDraining = false
     package var loggedRequests = LoggedRequests.none
+    /// The clock that goes on while the machine sleeps.
+    package var bootTime: @Sendable () -> BootTime = { SystemTime.bootTime() }
 
     package init() {}
 

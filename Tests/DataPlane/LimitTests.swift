@@ -1,5 +1,7 @@
 import Crossing
 import DataPlane
+import HTTP2Wire
+import Routing
 import Support
 import Testing
 import Vocabulary
@@ -41,6 +43,48 @@ import Vocabulary
         }
         #expect(upstream.connectionCount >= 3)
         #expect(plane.dialCount < served)
+    }
+
+    /// The loop's clock stands still while the machine sleeps, the connection's other end has long gone.
+    @Test(arguments: [HTTP2Use.off, .on], ["GET", "POST"])
+    func `no connection is used again when the machine has slept (C128)`(
+        _ protocol: HTTP2Use, method: String
+    ) throws {
+        let upstream = try FakeUpstream { connection in
+            if `protocol` == .on {
+                let peer = HTTP2Peer(connection.stream, ServerSession(SessionLimits()))
+                var answered = 0
+                try? peer.run(within: .seconds(300)) {
+                    // The first connection is dead from its second request on.
+                    for id in peer.recorder.order.dropFirst(answered)
+                    where connection.number > 0 || answered == 0 {
+                        guard let stream = peer.recorder.streams[id] else { continue }
+                        peer.respond("HTTP/1.1 200 OK\r\n\r\n", "x", on: stream)
+                        answered += 1
+                    }
+                    return false
+                }
+                return
+            }
+            while let request = try connection.readRequest(within: .seconds(300)) {
+                try connection.respond(.ok("x"), to: request)
+                guard connection.number == 0 else { continue }
+                _ = try connection.stream.waitForEnd()
+                return
+            }
+        }
+        let clock = ManualClock()
+        var settings = WorkerSettings()
+        settings.bootTime = { clock.bootTime() }
+        let plane = try TestPlane(upstream: upstream.url, http2: `protocol`, settings: settings)
+        let client = try plane.client()
+        #expect(try client.exchange(method, "/", body: "").body == "x")
+        clock.advance(seconds: 8 * 3600)
+        // The worker reads the clock no more than once at one time of its loop.
+        pause(.milliseconds(20))
+        #expect(try client.exchange(method, "/", body: "").body == "x")
+        #expect(try client.exchange(method, "/", body: "").body == "x")
+        #expect(upstream.connectionCount == 2)
     }
 
     @Test func `an upstream that does not answer in time is a 504`() throws {
