@@ -162,6 +162,7 @@ extension ClientExchange {
     func fail(_ failure: Exchange.Failure) {
         switch failure {
         case .credentialsUnusable: answer(.credentialTimeout)
+        case .refusedTLS(let alert): answer(.upstreamRefusedTLS(alert: alert))
         case .connectionLost: answer(.upstreamClosed)
         case .responseMalformed: answer(.upstreamMalformed)
         case .requestNotTaken: answer(.upstreamRequestTimeout)

@@ -60,6 +60,9 @@ struct Exchange {
         /// Every credential that came had expired when it came.
         case credentialsUnusable
         case connectionLost
+        /// The upstream ended TLS with this alert before it had answered anything on the connection. In TLS 1.3 it
+        /// says so when the handshake is over here (RFC 8446 section 4.4.2.4).
+        case refusedTLS(alert: UInt8)
         case responseMalformed
         /// The upstream takes no more of a request that is not out yet.
         case requestNotTaken

@@ -17,6 +17,8 @@ final class HTTP2Upstream {
     /// Whether `pump` is going to be called at the end of this turn.
     private var isAwake = false
     private var isIdle = false
+    /// Whether any request was answered here.
+    private(set) var hasServed = false
     /// Streams that have ended, for requests to come.
     private var spare: [UpstreamStream] = []
     /// No stream is begun here any more.
@@ -76,6 +78,7 @@ final class HTTP2Upstream {
     private func handle(_ event: SessionEvent) {
         switch event {
         case .head(let stream, let range, let ends, let flaw):
+            hasServed = true
             user(of: stream)?.receiveHead(session.text(in: range), endsStream: ends, flaw)
         case .interim(let stream, let range):
             user(of: stream)?.receiveInterim(session.text(in: range))

@@ -3,6 +3,7 @@
 // library's message nor a client's input is repeated.
 
 import Bytes
+import Crypto
 import HTTPWire
 import Routing
 import Vocabulary
@@ -16,6 +17,7 @@ enum LocalReply {
     case credential(Refusal)
     case dial(DialFailure)
     case upstreamTLS(String)
+    case upstreamRefusedTLS(alert: UInt8)
     case upstreamClosed
     case upstreamMalformed
     case upstreamRequestTimeout
@@ -71,6 +73,15 @@ extension LocalReply {
                 "the TLS connection to the API could not be made: \(reason)",
                 "tls_certificate_error",
                 hint: "if the API has a private authority, name its certificate with \"ca_file\"")
+        case .upstreamRefusedTLS(let alert):
+            ReplyText(
+                502, "upstream_tls_failed", "The API refused the TLS connection",
+                "the TLS connection to the API could not be made: "
+                    + TLSError.refusedByPeer(alert: alert).reason,
+                "tls_alert_received",
+                hint: Self.concernsCertificate(alert)
+                    ? "if the API asks for a client certificate, name one with "
+                        + "\"tls: { certificate, key }\" of the route" : nil)
         case .upstreamClosed:
             ReplyText(
                 502, "upstream_closed", "The API closed the connection",
@@ -105,6 +116,15 @@ extension LocalReply {
                     503, "too_many_waiting", "Too many requests wait",
                     "too many requests wait for a credential or a connection",
                     "connection_limit_reached"), after: 1)
+        }
+    }
+
+    /// Whether a server that wants a certificate of ours, or another one, may say so with this alert (RFC 8446
+    /// section 6.2): handshake_failure, bad_certificate to unknown_ca, access_denied, certificate_required.
+    private static func concernsCertificate(_ alert: UInt8) -> Bool {
+        switch alert {
+        case 40, 42...46, 48, 49, 116: true
+        default: false
         }
     }
 

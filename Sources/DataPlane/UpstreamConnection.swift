@@ -40,6 +40,8 @@ final class UpstreamConnection: ByteStream {
     /// What had not left when the deadline was armed.
     private var unsentBefore = 0
     private var hasAnswered = false
+    /// Whether any request was answered here.
+    private var hasServed = false
     /// Of interim heads before this response.
     private var interimBytes = 0
     /// The turn in which it was leased without a look at what had come.
@@ -291,6 +293,7 @@ final class UpstreamConnection: ByteStream {
         let client = client
         self.client = nil
         phase = .idle
+        hasServed = true
         let isReusable =
             persists && !hasLeftover && isRequestWhole && isFlushed && !hasFailedWriting
             && !hasEnded
@@ -328,9 +331,15 @@ final class UpstreamConnection: ByteStream {
     }
 
     override func didFail(_ error: ReactorError) {
-        if let http2 { return http2.lose(.connectionLost) }
+        if let http2 { return http2.lose(refusal(unless: http2.hasServed) ?? .connectionLost) }
         if phase == .idle { worker.pool.remove(self) }
-        fail(.connectionLost)
+        fail(refusal(unless: hasServed || hasAnswered) ?? .connectionLost)
+    }
+
+    /// The alert that ended the connection, if it is a refusal of what was said in the handshake.
+    private func refusal(unless hasServed: Bool) -> Exchange.Failure? {
+        guard case .refusedByPeer(let alert) = tlsFailure, !hasServed else { return nil }
+        return .refusedTLS(alert: alert)
     }
 
     private func fail(_ failure: Exchange.Failure) {
@@ -349,9 +358,12 @@ final class UpstreamConnection: ByteStream {
         close()
         if wasSecuring {
             client?.upstream = nil
-            worker.connectFailed(
-                self, for: client,
-                .upstreamTLS(tlsFailure?.reason ?? "the connection broke off"))
+            let reply: LocalReply =
+                if case .refusedTLS(let alert) = failure { .upstreamRefusedTLS(alert: alert) } else
+                {
+                    .upstreamTLS(tlsFailure?.reason ?? "the connection broke off")
+                }
+            worker.connectFailed(self, for: client, reply)
         } else {
             client?.upstreamLost(nothingSent: false, isUnanswered: !hasAnswered, failure)
         }
