@@ -307,7 +307,10 @@ final class ClientConnection: ByteStream {
         if phase == .head, inbox.isEmpty, isFlushed { rest() }
     }
 
-    override func didClose() { worker.clientClosed(self) }
+    override func didClose() {
+        http1?.dropConnection()?.close()
+        worker.clientClosed(self)
+    }
 
     /// The last frame is out.
     func finishMultiplexed() {

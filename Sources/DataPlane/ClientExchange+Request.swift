@@ -140,6 +140,9 @@ extension ClientExchange {
         }
         if connectAt == 0 { connectAt = loop.now }
         worker.noteSleep()
+        if let connection = takeBound(mayReuse, of: table) {
+            return connected(.connection(connection), isReused: true)
+        }
         switch worker.way(to: record.upstream, of: table, for: self, mayReuse: mayReuse) {
         case .stream(let shared): return connected(.stream(shared.makeStream()), isReused: true)
         case .wait, .dial:
@@ -157,6 +160,20 @@ extension ClientExchange {
         guard worker.dial(record.upstream, of: table, for: self) else {
             return answer(.tooManyWaiting)
         }
+    }
+
+    /// The connection that was kept for this client, if it leads where the request goes.
+    private func takeBound(_ mayReuse: Bool, of table: InstalledTable) -> UpstreamConnection? {
+        guard let connection = dropConnection() else { return nil }
+        guard mayReuse, connection.upstream == record.upstream, connection.epoch == table.epoch,
+            connection.openedAt >= worker.sleep.noticedAt,
+            record.method.isIdempotent || !connection.hasUnreadInput
+        else {
+            connection.close()
+            return nil
+        }
+        if record.method.isIdempotent { connection.noteLeasedUnseen() }
+        return connection
     }
 
     /// The connection that was waited for will not be shared: it must be got alone.

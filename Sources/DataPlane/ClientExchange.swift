@@ -122,6 +122,13 @@ class ClientExchange: Timed {
     /// The client is to be let go, since it has gone by itself.
     func clientGone() { preconditionFailure("a subclass knows the protocol") }
 
+    /// Keeps a connection that is good for this client only; false where that cannot be.
+    func holdConnection(_ connection: UpstreamConnection) -> Bool { false }
+
+    /// The connection kept so, no longer kept.
+    @discardableResult
+    func dropConnection() -> UpstreamConnection? { nil }
+
     // In a tunnel.
 
     /// Sends bytes as they are, and the head that is in the output buffer before them. False when the

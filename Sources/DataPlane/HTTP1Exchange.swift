@@ -17,6 +17,9 @@ final class HTTP1Exchange: ClientExchange {
     /// upstream in HTTP/2 both come in frames of their own, and one write costs half of two.
     private var waitingHead = ByteBuffer()
 
+    /// A connection that knows this client by what the client has shown on it.
+    private var bound: UpstreamConnection?
+
     init(_ connection: ClientConnection) {
         self.connection = connection
         super.init(connection.worker, connection.rules)
@@ -168,6 +171,19 @@ final class HTTP1Exchange: ClientExchange {
     override func clientGone() {
         dropWaitingHead()
         connection.close()
+    }
+
+    // MARK: A connection of its own
+
+    override func holdConnection(_ connection: UpstreamConnection) -> Bool {
+        guard bound == nil, !self.connection.isClosing else { return false }
+        bound = connection
+        return true
+    }
+
+    override func dropConnection() -> UpstreamConnection? {
+        defer { bound = nil }
+        return bound
     }
 
     // MARK: A tunnel

@@ -41,6 +41,8 @@ struct RequestRecord: ~Copyable {
     private(set) var credential: CredentialSlot?
     /// The upstream has said that it answers this request in HTTP/1.1 only (RFC 9113 section 7).
     var requiresHTTP1 = false
+    /// The client shows who it is in a way that holds for its connection.
+    private(set) var bindsConnection = false
     /// Whether it was sent with a proof, and with which nonce (`ProofMaker.turn`).
     var isProven = false
     var proofTurn: UInt64 = 0
@@ -94,6 +96,20 @@ struct RequestRecord: ~Copyable {
         startedAt = now
         // One bit for whatever is no browser.
         if head.present.contains(.secFetchSite) { isForPage = head.asksForPage(in: bytes) }
+        if head.present.contains(.authorization) {
+            bindsConnection = Self.bindsConnection(head.value(of: .authorization, in: bytes))
+        }
+    }
+
+    /// Servers take the connection, and not the request, for authenticated with these (RFC 4559 section 6).
+    private static func bindsConnection(_ value: UnsafeRawBufferPointer?) -> Bool {
+        guard let value else { return false }
+        let scheme = UnsafeRawBufferPointer(
+            rebasing: value[..<(value.firstIndex(of: ASCII.space) ?? value.count)])
+        return ASCII.equalsIgnoringCase(scheme, "ntlm")
+            || ASCII.equalsIgnoringCase(scheme, "negotiate")
+            || ASCII.equalsIgnoringCase(scheme, "nego2")
+            || ASCII.equalsIgnoringCase(scheme, "kerberos")
     }
 
     /// Writes the upstream head into a block from the pool.
@@ -250,6 +266,7 @@ struct RequestRecord: ~Copyable {
         plan = nil
         credential = nil
         requiresHTTP1 = false
+        bindsConnection = false
         isProven = false
         proofTurn = 0
         row = 0

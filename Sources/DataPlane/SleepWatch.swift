@@ -8,6 +8,8 @@ import Vocabulary
 /// How far the time since boot, which counts sleep, is from the loop's clock, which does not.
 struct SleepWatch {
     private var distance: Int64?
+    /// The loop's time when it was noticed last; what is older may be dead.
+    private(set) var noticedAt: UInt64 = 0
 
     /// What is less may be a turn of the loop that took its time, in milliseconds.
     private static let sleepMin: Int64 = 5000
@@ -19,6 +21,7 @@ struct SleepWatch {
         let before = distance ?? newest
         let hasSlept = newest &- before > Self.sleepMin
         distance = hasSlept ? newest : min(before, newest)
+        if hasSlept { noticedAt = now }
         return hasSlept
     }
 }

@@ -40,6 +40,10 @@ final class UpstreamConnection: ByteStream {
     /// What had not left when the deadline was armed.
     private var unsentBefore = 0
     private var hasAnswered = false
+    /// A client has shown on it who it is, and the upstream may believe that of everything that follows.
+    private var isBound = false
+    /// For whom alone it is idle then.
+    private var holder: ClientExchange?
     /// Whether any request was answered here.
     private var hasServed = false
     /// Of interim heads before this response.
@@ -113,6 +117,8 @@ final class UpstreamConnection: ByteStream {
     /// Begins a request for a client; `gather`, `send` and `requestSent` follow.
     func begin(for client: ClientExchange) {
         self.client = client
+        holder = nil
+        if client.record.bindsConnection { isBound = true }
         phase = .awaitingHead
         parser.reset()
         hasAnswered = false
@@ -176,7 +182,7 @@ final class UpstreamConnection: ByteStream {
         switch phase {
         case .idle:
             // Nothing was asked: whatever this is, the connection cannot be trusted.
-            worker.pool.remove(self)
+            leaveIdle()
             close()
         case .awaitingHead: receiveHead(bytes)
         case .body, .discarding: receiveBody(bytes)
@@ -297,12 +303,31 @@ final class UpstreamConnection: ByteStream {
         let isReusable =
             persists && !hasLeftover && isRequestWhole && isFlushed && !hasFailedWriting
             && !hasEnded
-        if isReusable {
-            worker.giveBack(self)
-        } else {
+        if !isReusable {
             close()
+        } else if isBound {
+            keep(for: client)
+        } else {
+            worker.giveBack(self)
         }
         client?.responseDone()
+    }
+
+    /// Waits for another request of the same client's, and serves nobody else's.
+    private func keep(for client: ClientExchange?) {
+        guard let client, client.holdConnection(self) else { return close() }
+        holder = client
+        rest()
+    }
+
+    /// Nothing can be asked here any longer.
+    private func leaveIdle() {
+        if let holder {
+            self.holder = nil
+            holder.dropConnection()
+        } else {
+            worker.pool.remove(self)
+        }
     }
 
     // MARK: Ends and failures
@@ -310,7 +335,7 @@ final class UpstreamConnection: ByteStream {
     override func didEnd() {
         switch phase {
         case .idle:
-            worker.pool.remove(self)
+            leaveIdle()
             close()
         case .awaitingHead: fail(.connectionLost)
         case .body:
@@ -332,7 +357,7 @@ final class UpstreamConnection: ByteStream {
 
     override func didFail(_ error: ReactorError) {
         if let http2 { return http2.lose(refusal(unless: http2.hasServed) ?? .connectionLost) }
-        if phase == .idle { worker.pool.remove(self) }
+        if phase == .idle { leaveIdle() }
         fail(refusal(unless: hasServed || hasAnswered) ?? .connectionLost)
     }
 
@@ -381,7 +406,7 @@ final class UpstreamConnection: ByteStream {
     override func deadlinePassed(_ kind: DeadlineKind) {
         switch phase {
         case .idle:
-            worker.pool.remove(self)
+            leaveIdle()
             close()
         case .securing:
             let client = client

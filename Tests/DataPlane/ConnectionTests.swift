@@ -333,6 +333,39 @@ import Vocabulary
         }
     }
 
+    /// haproxy#581, traefik#13902.
+    @Test(arguments: ["NTLM", "negotiate"])
+    func `that know who a client is serve no other`(scheme: String) throws {
+        let upstream = try FakeUpstream { connection in
+            var name = ""
+            try connection.serve { request in
+                if let shown = request.values("Authorization").first { name = shown }
+                return name.isEmpty
+                    ? FakeResponse(401) : .ok(Octets("\(connection.number) \(name)"))
+            }
+        }
+        let plane = try TestPlane(upstream: upstream.url, credential: false)
+        let (alice, bob, other) = (try plane.client(), try plane.client(), try plane.client())
+        #expect(try bob.exchange().status == 401)
+        func show(_ client: RawClient, _ name: String) throws -> Octets {
+            try client.exchange("GET", "/", fields: [("Authorization", "\(scheme) \(name)")]).body
+        }
+        // It may be any connection, and is hers alone from then on.
+        #expect(try show(alice, "alice") == "0 \(scheme) alice".octets)
+        #expect(try show(bob, "bob") == "1 \(scheme) bob".octets)
+        #expect(try other.exchange().status == 401)
+        for _ in 0..<2 {
+            #expect(try alice.exchange().body == "0 \(scheme) alice".octets)
+            #expect(try bob.exchange("POST", body: "x").body == "1 \(scheme) bob".octets)
+            #expect(try other.exchange().status == 401)
+        }
+        #expect(upstream.connectionCount == 3)
+        // With the client its connection goes.
+        alice.stream.close()
+        let late = try plane.client()
+        #expect(try late.exchange().status == 401)
+    }
+
     @Test func `that end within a body cut the client off`() throws {
         let upstream = try FakeUpstream { connection in
             _ = try connection.expectRequest()
