@@ -56,10 +56,7 @@ struct AccessReader {
             let source = reader.source(inner, "local_secret")
         else { return nil }
         let header = inner.name("header")
-        if let header, !RouteSpec.isFieldName(header.value) {
-            problems.add(header.place, "\(quoted(header.value)) is no name of a header field")
-            return nil
-        }
+        if let header, !isDemandable(header.value, header.place, "X-Proxy-Secret") { return nil }
         return LocalSecretSettings(source: source, field: header?.value)
     }
 
@@ -68,14 +65,34 @@ struct AccessReader {
         guard let text = mapping.name("require_header") else { return nil }
         let colon = text.value.firstIndex(of: ":") ?? text.value.endIndex
         let name = String(text.value[..<colon])
-        guard RouteSpec.isFieldName(name) else {
+        guard isDemandable(name, text.place, "X-Local-Proxy: 1") else { return nil }
+        guard colon < text.value.endIndex else { return RequiredField(name: name, value: nil) }
+        // Spaces around a value are no part of it (RFC 9112 section 5.1).
+        var value = text.value[text.value.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+        while value.last == " " || value.last == "\t" { value.removeLast() }
+        guard !value.isEmpty, RouteSpec.isFieldValue(String(value)) else {
             problems.add(
-                text.place, "\(quoted(name)) is no name of a header field",
-                hint: "write it like \"X-Local-Proxy: 1\"")
+                text.place, "\(quoted(text.value)) has no value that can be sent",
+                hint: "write \(quoted(name + ": 1")), or \(quoted(name)) for any value")
             return nil
         }
-        guard colon < text.value.endIndex else { return RequiredField(name: name, value: nil) }
-        let value = text.value[text.value.index(after: colon)...].drop { $0 == " " }
         return RequiredField(name: name, value: String(value))
+    }
+
+    /// - Parameter example: what could stand there instead.
+    private func isDemandable(_ name: String, _ place: Place, _ example: String) -> Bool {
+        guard RouteSpec.isFieldName(name) else {
+            problems.add(
+                place, "\(quoted(name)) is no name of a header field",
+                hint: "write it like \(quoted(example))")
+            return false
+        }
+        guard RouteSpec.isDemandable(name) else {
+            problems.add(
+                place, "\(quoted(name)) says where a request ends or goes, and must go on with it",
+                hint: "demand a header of its own, such as \(quoted(example))")
+            return false
+        }
+        return true
     }
 }

@@ -144,6 +144,14 @@ extension KnownFieldSet {
         .http2Settings, .proxyAuthorization, .proxyAuthenticate, .proxyAuthenticationInfo,
     ]
 
+    /// Fields that frame a message or concern one connection, without those that carry credentials: what a
+    /// proxy decides by and writes anew, so that none can be given another meaning.
+    package static let framing: KnownFieldSet = [
+        .host, .contentLength, .transferEncoding, .expect, .connection, .proxyConnection,
+        .keepAlive,
+        .te, .trailer, .upgrade, .http2Settings,
+    ]
+
     /// Fields that a trailer section may not carry, since they frame, route, authenticate or explain
     /// a message whose body was read already (RFC 9110 section 6.5.1).
     package static let refusedInTrailers: KnownFieldSet = hopByHop.union([

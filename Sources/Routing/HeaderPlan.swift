@@ -42,7 +42,12 @@ package final class HeaderPlan: Sendable {
         var drops = FieldNameSet(KnownFieldSet.hopByHop.union([.host, .expect]))
         drops = drops.with(.trailer, false)
         for name in consumedFields {
-            drops.insert(try Self.name(name, number))
+            let field = try Self.name(name, number)
+            // A body without its length would be read as the next request.
+            guard !KnownFieldSet.framing.contains(field.known) else {
+                throw .fieldReserved(route: number, name: name)
+            }
+            drops.insert(field)
         }
 
         let credential = spec.credential
@@ -52,7 +57,7 @@ package final class HeaderPlan: Sendable {
         parameter = credential?.parameter.flatMap { QueryParameter($0) }
         if let credential, credential.parameter == nil {
             let field = try Self.name(credential.field, number)
-            guard !Self.framing.contains(field.known), field.known != .host else {
+            guard !KnownFieldSet.framing.contains(field.known) else {
                 throw .fieldReserved(route: number, name: credential.field)
             }
             switch credential.clientField {
@@ -71,7 +76,7 @@ package final class HeaderPlan: Sendable {
 
         for name in spec.removedFields {
             let field = try Self.name(name, number)
-            guard !Self.framing.contains(field.known), field.known != .host else {
+            guard !Self.irremovable.contains(field.known) else {
                 throw .fieldReserved(route: number, name: name)
             }
             drops.insert(field)
@@ -137,7 +142,7 @@ package final class HeaderPlan: Sendable {
         refusalRules = spec.refusalRules
     }
 
-    private static let framing: KnownFieldSet = [.contentLength, .transferEncoding]
+    private static let irremovable: KnownFieldSet = [.contentLength, .transferEncoding, .host]
     private static let unsettable = KnownFieldSet.hopByHop.union([.host, .contentLength, .expect])
 
     private static func name(_ text: String, _ number: Int) throws(RouteError) -> FieldName {

@@ -1,6 +1,7 @@
 // One route as the configuration describes it, before it is compiled. It holds no rule of its own;
 // RouteTable refuses what cannot be a route.
 
+import HTTPWire
 package import Vocabulary
 
 /// What goes where, with which credential and which changes to the head.
@@ -115,6 +116,15 @@ package enum RouteError: Error, Hashable, Sendable {
 extension RouteSpec {
     /// Whether a text can name a header field (RFC 9110 section 5.1).
     package static func isFieldName(_ name: String) -> Bool { FieldName(name) != nil }
+
+    /// Whether callers can be made to send a field for the proxy alone, which then goes no further: not
+    /// where it frames the message or names its host.
+    package static func isDemandable(_ name: String) -> Bool {
+        FieldName(name).map { !KnownFieldSet.framing.contains($0.known) } ?? false
+    }
+
+    /// Whether a text can be a field's value as it stands (RFC 9110 section 5.5).
+    package static func isFieldValue(_ value: String) -> Bool { FieldValue.isValid(value) }
 
     /// Where it stands, as pages and metrics show it; with the numbers of its listeners where another
     /// route has the same place on others.

@@ -236,9 +236,9 @@ extension AccessSettings {
     func readSecret(
         in surroundings: AuthCore.Surroundings
     ) async throws(CommandFailure) -> SecretBytes? {
-        guard let source = localSecret?.source else { return nil }
+        guard let localSecret else { return nil }
         do throws(SecretError) {
-            return try await source.read(in: surroundings)
+            return try await localSecret.read(in: surroundings)
         } catch {
             throw CommandFailure(.configuration, "the local secret: \(error.message)")
         }

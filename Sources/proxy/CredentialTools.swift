@@ -2,6 +2,7 @@
 // Made from the settings once, put away at the end.
 
 import AuthCore
+import Bytes
 import Configuration
 import Diagnostics
 import Fetch
@@ -60,6 +61,19 @@ extension ForwardProxySettings {
             try ForwardProxy(
                 url: url, exceptions: exceptions, setting: "forward_proxy", listening: listening)
         }
+    }
+}
+
+extension LocalSecretSettings {
+    /// The secret. One with a space at an end would never arrive: no field's value has any there
+    /// (RFC 9112 section 5.1).
+    func read(in surroundings: AuthCore.Surroundings) async throws(SecretError) -> SecretBytes {
+        let secret = try await source.read(in: surroundings)
+        let space = secret.withBytes { bytes in
+            [bytes.startIndex, bytes.endIndex - 1].first { bytes[$0] == ASCII.space }
+        }
+        if let space { throw .unusableCharacter(source: source.name, at: space) }
+        return secret
     }
 }
 

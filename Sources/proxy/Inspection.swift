@@ -69,7 +69,7 @@ struct Inspection: Sendable {
     func offline() async -> [Finding] {
         var findings: [Finding] = []
         for (owner, source) in settings.secretSources {
-            findings.append(await secret(source, of: owner))
+            findings.append(await secret(source, of: owner, isLocal: owner == nil))
         }
         for (owner, source) in settings.keySources {
             findings.append(await secret(source, of: owner, isKey: true))
@@ -79,7 +79,7 @@ struct Inspection: Sendable {
     }
 
     private func secret(
-        _ source: SecretSource, of owner: CredentialID?, isKey: Bool = false
+        _ source: SecretSource, of owner: CredentialID?, isKey: Bool = false, isLocal: Bool = false
     ) async -> Finding {
         let subject = owner.map { "\(isKey ? "key" : "secret") of \"\($0)\"" } ?? "local secret"
         // Running a program could cost a person's attention.
@@ -88,10 +88,13 @@ struct Inspection: Sendable {
             return Finding(subject, .passed, "\"\(program)\" is run when it is needed")
         }
         do throws(SecretError) {
-            _ =
-                isKey
-                ? try await source.readWhole(in: surroundings)
-                : try await source.read(in: surroundings)
+            if isKey {
+                _ = try await source.readWhole(in: surroundings)
+            } else if isLocal {
+                _ = try await settings.access.localSecret?.read(in: surroundings)
+            } else {
+                _ = try await source.read(in: surroundings)
+            }
             return Finding(subject, .passed, "can be read")
         } catch {
             return Finding(subject, .failed, error.message)

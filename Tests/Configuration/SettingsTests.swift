@@ -238,6 +238,21 @@ import Vocabulary
                 + "\"X-Local-Proxy: 1\""
         ),
         (
+            "require_header: Content-Length",
+            "6:17: \"Content-Length\" says where a request ends or goes, and must go on with it | "
+                + "demand a header of its own, such as \"X-Local-Proxy: 1\""
+        ),
+        (
+            "require_header: \"X-A: \"",
+            "6:17: \"X-A: \" has no value that can be sent | write \"X-A: 1\", or \"X-A\" for "
+                + "any value"
+        ),
+        (
+            "local_secret: { file: s, header: host }",
+            "6:34: \"host\" says where a request ends or goes, and must go on with it | "
+                + "demand a header of its own, such as \"X-Proxy-Secret\""
+        ),
+        (
             "allowed_origins: \"*\"",
             "6:18: \"*\" is no origin | any page could spend the credential; "
                 + "name the origins"
@@ -353,6 +368,21 @@ import Vocabulary
         #expect(access.localSecret?.field == "X-Local")
         #expect(access.requiredField == RequiredField(name: "X-Local-Proxy", value: "1"))
         #expect(try self.access("require_header: X-Any").requiredField?.value == nil)
+        #expect(try self.access("require_header: \"X-A:  1 \"").requiredField?.value == "1")
+    }
+
+    @Test(arguments: [
+        "Host", "content-length", "Transfer-Encoding", "Connection", "Upgrade", "TE", "Trailer",
+        "Expect", "Keep-Alive", "Proxy-Connection", "HTTP2-Settings",
+    ])
+    func `never demand what frames a request, and keep it from the upstream (C016)`(
+        _ name: String
+    ) {
+        for line in ["require_header: \"\(name): 1\"", "local_secret: { env: S, header: \(name) }"]
+        {
+            let found = problems(short(line))
+            #expect(found.count == 1 && found[0].contains("\"\(name)\" says where"), "\(found)")
+        }
     }
 
     @Test(arguments: [

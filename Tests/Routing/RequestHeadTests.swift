@@ -221,7 +221,14 @@ import Vocabulary
         }
     }
 
-    @Test(arguments: ["Host", "Content-Length", "transfer-encoding"])
+    @Test(arguments: ["Content-Length", "transfer-encoding", "Host", "TE", "upgrade", "Expect"])
+    func `that frame a message are never kept for the proxy alone (C016)`(_ name: String) throws {
+        #expect(throws: RouteError.fieldReserved(route: 0, name: name)) {
+            try RouteTable([.to("https://b")], consumedFields: [name])
+        }
+    }
+
+    @Test(arguments: ["Host", "Content-Length", "transfer-encoding", "Connection", "trailer"])
     func `that frame a message carry no credential`(_ name: String) throws {
         let credential = RouteCredential(slot: CredentialSlot(0), field: name)
         #expect(throws: RouteError.fieldReserved(route: 0, name: name)) {
