@@ -80,6 +80,14 @@ package final class AuthTally: Sendable {
         }
     }
 
+    /// The newest token that is usable now, as far as this process knows: until when, by the wall clock, or
+    /// nil within where nothing tells; nil where there is none.
+    func usable(_ id: CredentialID, at time: any TimeSource) -> WallTime?? {
+        let activity = report(at: time).credentials.first { $0.id == id }
+        guard let activity, activity.isUsable else { return nil }
+        return .some(activity.expiresAt)
+    }
+
     /// All that was counted so far.
     package func report(at time: any TimeSource) -> AuthReport {
         let (wall, now) = (time.wallTime(), time.bootTime())

@@ -11,7 +11,7 @@ actor RenewalJournal {
     private let id: CredentialID
     private let surroundings: Surroundings
     private var note = RenewalNote()
-    private var isWritable = true
+    private var writingFails = false
     private var clockWasWarnedOf = false
 
     init(_ id: CredentialID, in surroundings: Surroundings) {
@@ -76,13 +76,18 @@ actor RenewalJournal {
         return clock
     }
 
-    /// A place that cannot be written is tried once.
+    /// A place that cannot be written is told once and tried each time: it may be put right. Until it is,
+    /// whoever asks in this process finds the note in memory.
     private func write() async {
-        guard isWritable else { return }
+        let note = note
+        surroundings.unwrittenNotes.add(note, of: id, at: surroundings.time.wallTime())
         do {
             try await surroundings.store.saveNote(RenewalNote.name(id), note.document)
+            surroundings.unwrittenNotes.remove(note, of: id)
+            writingFails = false
         } catch {
-            isWritable = false
+            guard !writingFails else { return }
+            writingFails = true
             surroundings.log.warning(
                 "status cannot be kept", ("credential", .text(id.name)),
                 ("reason", .text(error.message)))

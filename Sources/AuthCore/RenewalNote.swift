@@ -2,6 +2,7 @@
 // whatever is lost of it costs an answer of `proxy status`, nothing else.
 
 import Crossing
+import Synchronization
 import TokenStore
 import Vocabulary
 
@@ -26,7 +27,37 @@ struct RenewalNote: Hashable, Sendable {
     static func name(_ id: CredentialID) -> String { "renewal-\(id.name)" }
 
     static func read(_ id: CredentialID, in surroundings: Surroundings) async -> RenewalNote? {
-        await surroundings.store.note(name(id)).flatMap { RenewalNote($0) }
+        let written = await surroundings.store.note(name(id)).flatMap { RenewalNote($0) }
+        return surroundings.unwrittenNotes.newest(of: id, besides: written)
+    }
+
+    /// Of what it tells last; nil where it tells nothing.
+    fileprivate var newestAt: WallTime? { [renewedAt, failedAt].compactMap(\.self).max() }
+}
+
+/// Notes of this process that are not on disk, since nothing can be written there, or not yet.
+final class UnwrittenNotes: Sendable {
+    private struct Entry {
+        let note: RenewalNote
+        let at: WallTime
+    }
+
+    private let entries = Mutex<[CredentialID: Entry]>([:])
+
+    func add(_ note: RenewalNote, of id: CredentialID, at time: WallTime) {
+        entries.withLock { $0[id] = Entry(note: note, at: time) }
+    }
+
+    /// It was written. One that came after it stays.
+    func remove(_ note: RenewalNote, of id: CredentialID) {
+        entries.withLock { if $0[id]?.note == note { $0[id] = nil } }
+    }
+
+    /// Ours, unless another process has written something later.
+    func newest(of id: CredentialID, besides written: RenewalNote?) -> RenewalNote? {
+        guard let entry = entries.withLock({ $0[id] }) else { return written }
+        guard let written, let at = written.newestAt, entry.at < at else { return entry.note }
+        return written
     }
 }
 

@@ -28,6 +28,12 @@ extension StatusDesk {
                 return status
             }
         }
+        // A token that could not be written is used all the same.
+        if let expiresAt = surroundings.tally.usable(id, at: surroundings.time) {
+            status.state = .usable
+            status.expiresAt = expiresAt
+            return status
+        }
         switch note?.kind {
         case nil, .loginRequired: break
         case .transient: status.state = .failing

@@ -14,6 +14,8 @@ package struct Surroundings: Sendable {
     package var log: Log
     /// Where what is done is counted.
     package let tally = AuthTally()
+    /// What could not be written of that, for this process's own eyes.
+    let unwrittenNotes = UnwrittenNotes()
     /// The process's environment, as programs that are started inherit it.
     package var environment: [String: String]
     /// Variables that hold secrets; no program that is started ever sees them.

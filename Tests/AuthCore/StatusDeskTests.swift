@@ -2,6 +2,7 @@ import Bytes
 import Crossing
 import Glibc
 import Support
+import Synchronization
 import Testing
 import TokenStore
 import Vocabulary
@@ -94,6 +95,71 @@ import Vocabulary
         #expect(try await keeper.text() == "token")
         try await eventually("that is logged too") {
             try messages().contains("credential is usable again")
+        }
+    }
+
+    @Test func `of what cannot be written is told in this process, and written once it can be`()
+        async throws
+    {
+        let isFull = Mutex(true)
+        let create = FileCalls.system.create
+        var calls = FileCalls.system
+        calls.create = { directory, name in
+            guard isFull.withLock({ $0 }) else { return create(directory, name) }
+            errno = EROFS
+            return -1
+        }
+        let (messages, log) = try Ground.logFile()
+        let ground = try Ground(calls: calls, log: log)
+        let other = try Ground(sharing: ground)
+        let command = CredentialSettings.Kind.command(["x"], lifetimeSeconds: nil)
+        let path = ground.directory.path("token")
+        let keeper = ground.keeper(FixedSource(.file(path: path), in: ground.surroundings))
+        for _ in 0..<2 {
+            await #expect(throws: Refusal.self) { try await keeper.text() }
+            try await eventually("it is told") {
+                await status(ground, command).state == .unavailable
+            }
+            try ground.directory.write("token", to: "token")
+            let generation = try await keeper.credential(newerThan: .none).generation
+            try await eventually("it is forgotten") {
+                await status(ground, command).state == .renewable
+            }
+            remove(path)
+            await #expect(throws: Refusal.self) {
+                try await keeper.credential(newerThan: generation)
+            }
+        }
+        #expect(try messages().components(separatedBy: "status cannot be kept").count == 2)
+        #expect(await status(other, command).state == .renewable)
+        isFull.withLock { $0 = false }
+        try ground.directory.write("token", to: "token")
+        _ = try await keeper.text()
+        remove(path)
+        await #expect(throws: Refusal.self) {
+            try await keeper.credential(newerThan: Generation(1000))
+        }
+        try await eventually("others are told") {
+            await status(other, command).state == .unavailable
+        }
+    }
+
+    @Test func `of a machine's token that cannot be written is usable until it ends`() async throws
+    {
+        let settings = Ground.settings(of: .clientCredentials)
+        let ground = try Ground(
+            ScriptedFetcher([.tokens("AT1"), .error("invalid_client", status: 401)]),
+            calls: .readOnly, environment: ["CLIENT_SECRET": "canary-client"])
+        let keeper = ground.machineKeeper(settings)
+        #expect(await status(ground, .oauth(settings)).state == .renewable)
+        #expect(try await keeper.text() == "AT1")
+        let status = await status(ground, .oauth(settings))
+        #expect(status.state == .usable)
+        #expect(status.expiresAt == ground.now.advanced(by: 300))
+        ground.clock.advance(seconds: 301)
+        await #expect(throws: Refusal.self) { try await keeper.text() }
+        try await eventually("its failure is told") {
+            await self.status(ground, .oauth(settings)).state == .misconfigured
         }
     }
 
