@@ -185,6 +185,63 @@ import Testing
         #expect(!setup.upstream.requests.contains { $0.has("X-Secret") })
     }
 
+    @Test func `is read by SIGHUP although the terminal of its start has gone`() throws {
+        let setup = try LifeSetup()
+        try setup.home.write(configuration: setup.text())
+        let log = setup.home.directory.path("log")
+        let terminal = try setup.home.startShell(
+            "exec /usr/bin/python3 -c \"$0\" \"$@\"",
+            [
+                Self.terminal, log, "yes", Binary.path, "serve", "--config",
+                setup.home.configurationFile,
+            ])
+        let result = try CommandResult(of: terminal)
+        let process = try #require(
+            Int32(result.output.components(separatedBy: "\n")[0]), "\(result)")
+        defer { kill(process, SIGKILL) }
+        for _ in 0..<2 {
+            kill(process, SIGHUP)
+            try waited(for: "the reload") {
+                try Files.read(log)?.text.contains(ProxyProcess.taken) ?? false ? () : nil
+            }
+        }
+        #expect(try Files.read(log)?.text.contains("ending") == false)
+    }
+
+    @Test func `does not keep a proxy whose terminal closes`() throws {
+        let setup = try LifeSetup()
+        try setup.home.write(configuration: setup.text())
+        let log = setup.home.directory.path("log")
+        let terminal = try setup.home.startShell(
+            "exec /usr/bin/python3 -c \"$0\" \"$@\"",
+            [
+                Self.terminal, log, "no", Binary.path, "serve", "--config",
+                setup.home.configurationFile,
+            ])
+        let result = try CommandResult(of: terminal)
+        #expect(result.status == 0, "\(result)")
+        try waited(for: "the end") {
+            try Files.read(log)?.text.contains("ending") ?? false ? () : nil
+        }
+    }
+
+    /// A shell on a terminal of its own with a proxy as its job, whose number it prints. Once that listens the
+    /// shell ends, where the job is in the background; else the terminal closes.
+    private static let terminal = """
+        import os, pty, sys, time
+        log, background, words = sys.argv[1], sys.argv[2] == "yes", sys.argv[3:]
+        line = " ".join("'" + word + "'" for word in words) + " 2>'" + log + "'"
+        ready = "while ! grep -q listening '" + log + "'; do sleep 0.05; done"
+        script = "set -m; " + line + " & echo $! >'" + log + ".pid'; " + ready
+        pid, master = pty.fork()
+        if pid == 0: os.execv("/bin/sh", ["sh", "-c", script if background else line])
+        if background: os.waitpid(pid, 0)
+        else:
+            while not os.path.exists(log) or "listening" not in open(log).read(): time.sleep(0.05)
+        os.close(master)
+        if background: print(open(log + ".pid").read(), flush=True)
+        """
+
     @Test func `means nothing where it is off, and SIGHUP says so`() throws {
         let setup = try LifeSetup()
         let proxy = try setup.serve(setup.text(settings: ["reload: off"]))
