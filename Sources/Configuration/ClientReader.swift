@@ -86,8 +86,8 @@ struct ClientReader {
             }
             return nil
         }
-        let path = paths.resolve(certificate.value)
-        let key = mapping.name("client_certificate_key").map { paths.resolve($0.value) }
+        let path = paths.resolve(certificate)
+        let key = mapping.name("client_certificate_key").map { paths.resolve($0) }
         return ClientCertificate(certificatePath: path, keyPath: key ?? path)
     }
 }

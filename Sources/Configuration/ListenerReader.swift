@@ -54,7 +54,8 @@ struct ListenerReader {
 
     private func places(_ text: Located<String>) -> [ListenerSettings.Place] {
         if text.value.hasPrefix("unix:") {
-            let path = paths.resolve(String(text.value.dropFirst("unix:".count)))
+            let path = paths.resolve(
+                Located(value: String(text.value.dropFirst("unix:".count)), place: text.place))
             guard text.value.utf8.count > "unix:".utf8.count, path.utf8.count <= 107 else {
                 problems.add(
                     text.place, "\(quoted(text.value)) is no path of a socket",
@@ -103,6 +104,6 @@ struct ListenerReader {
             return nil
         }
         return ListenerSettings.Identity(
-            certificateFile: paths.resolve(certificate.value), keyFile: paths.resolve(key.value))
+            certificateFile: paths.resolve(certificate), keyFile: paths.resolve(key))
     }
 }

@@ -79,7 +79,7 @@ struct RouteReader {
             spec.path = path(mapping)
             spec.host = host(mapping)
             listeners = mapping.texts("listeners")
-            spec.caFile = mapping.name("ca_file").map { paths.resolve($0.value) }
+            spec.caFile = mapping.name("ca_file").map { paths.resolve($0) }
         }
         UpstreamReader(problems: problems, paths: paths).read(mapping, into: &spec)
         spec.hostField = mapping.name("host_header")?.value

@@ -39,7 +39,7 @@ struct SecretReader {
             return nil
         }
         switch present[0] {
-        case "file": return mapping.name("file").map { .file(path: paths.resolve($0.value)) }
+        case "file": return mapping.name("file").map { .file(path: paths.resolve($0)) }
         case "env": return mapping.name("env").flatMap(environment)
         default: return command(mapping, "command").map { .command($0) }
         }
@@ -55,13 +55,14 @@ struct SecretReader {
             return nil
         }
         let reader = ValueReader(problems)
-        let words = items.compactMap { reader.text($0, key)?.value }
+        let located = items.compactMap { reader.text($0, key) }
+        let words = located.map(\.value)
         guard words.count == items.count else { return nil }
         guard !words[0].isEmpty else {
             problems.add(items[0].place, "the program's name is empty")
             return nil
         }
-        return [words[0].contains("/") ? paths.resolve(words[0]) : words[0]] + words.dropFirst()
+        return [words[0].contains("/") ? paths.resolve(located[0]) : words[0]] + words.dropFirst()
     }
 
     private func environment(_ name: Located<String>) -> SecretSource? {
@@ -82,10 +83,32 @@ struct SecretReader {
 struct PathResolver {
     let baseDirectory: String
     let home: String?
+    private let problems: ProblemList
 
-    func resolve(_ path: String) -> String {
-        if path == "~" || path.hasPrefix("~/"), let home { return home + path.dropFirst() }
+    init(_ baseDirectory: String, _ home: String?, _ problems: ProblemList) {
+        self.baseDirectory = baseDirectory
+        self.home = home
+        self.problems = problems
+    }
+
+    /// A path of the configuration. One with a `~` that cannot be resolved is a problem, and never the name
+    /// of a directory beside the file.
+    func resolve(_ path: Located<String>) -> String {
+        if path.value == "~" || path.value.hasPrefix("~/") {
+            if let home { return (home == "/" ? "" : home) + path.value.dropFirst() }
+            problems.add(
+                path.place, "`~` needs HOME, which is not set",
+                hint: "write the whole path")
+        } else if path.value.hasPrefix("~") {
+            problems.add(
+                path.place, "\(quoted(path.value)) names another person's home",
+                hint: "write the whole path, or \(quoted("./" + path.value)) beside the file")
+        }
+        return Self.absolute(path.value, in: baseDirectory)
+    }
+
+    static func absolute(_ path: String, in directory: String) -> String {
         if path.hasPrefix("/") { return path }
-        return baseDirectory.hasSuffix("/") ? baseDirectory + path : "\(baseDirectory)/\(path)"
+        return directory.hasSuffix("/") ? directory + path : "\(directory)/\(path)"
     }
 }

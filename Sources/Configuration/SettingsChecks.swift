@@ -52,12 +52,17 @@ struct SettingsChecks {
 
     /// The specs with their credentials' slots, and with the general authority where they name none; a
     /// credential's name that nothing has is a problem.
+    ///
+    /// - Parameter isOneForAll: every route is at every listener, whatever it names.
     func resolved(
-        _ routes: [ReadRoute], caFile: String?, listen: [ListenerSettings]
+        _ routes: [ReadRoute], caFile: String?, listen: [ListenerSettings], isOneForAll: Bool
     ) -> [RouteSpec] {
         routes.map { route in
             var spec = route.spec
-            if let names = route.listeners { spec.listeners = numbers(of: names, listen) }
+            if let names = route.listeners {
+                let numbers = numbers(of: names, listen)
+                spec.listeners = isOneForAll ? nil : numbers
+            }
             spec.caFile = spec.caFile ?? caFile
             guard let name = route.credential else {
                 if route.clientField != nil {
@@ -115,15 +120,17 @@ struct SettingsChecks {
     }
 
     /// The compiled routes; nil when they are none, which is then on the list.
+    ///
+    /// - Parameter areSeparate: the file has listeners for some, and flags put all together.
     func table(
         _ specs: [RouteSpec], places: [ReadRoute.Places], consumedFields: [String],
-        listeners: Int
+        listeners: Int, areSeparate: Bool
     ) -> RouteTable? {
         do {
             return try RouteTable(
                 specs, consumedFields: consumedFields, listeners: max(listeners, 1))
         } catch {
-            describe(error, specs, places)
+            describe(error, specs, places, areSeparate: areSeparate)
             return nil
         }
     }
@@ -143,7 +150,8 @@ struct SettingsChecks {
     }
 
     private func describe(
-        _ error: RouteError, _ specs: [RouteSpec], _ places: [ReadRoute.Places]
+        _ error: RouteError, _ specs: [RouteSpec], _ places: [ReadRoute.Places],
+        areSeparate: Bool
     ) {
         switch error {
         case .overlap(let route, let other):
@@ -151,7 +159,8 @@ struct SettingsChecks {
             let host = specs[route].host.map { " at host \(quoted($0))" } ?? ""
             problems.add(
                 places[route].path, "two routes have the path \(quoted(path))\(host)",
-                hint: "the other is at \(places[other].path)")
+                hint: "the other is at \(places[other].path)"
+                    + (areSeparate ? "; without --listen each is at its own listener" : ""))
         case .hostInvalid(let route, let host):
             problems.add(places[route].host, "\(quoted(host)) is no host name")
         case .pathInvalid(let route, let path):

@@ -49,7 +49,7 @@ package struct Surroundings: Sendable {
 
     /// A path of the command line as the process would open it.
     fileprivate func absolute(_ path: String) -> String {
-        PathResolver(baseDirectory: directory, home: nil).resolve(path)
+        PathResolver.absolute(path, in: directory)
     }
 
     /// In the order in which they are tried; an explicit one must be there.
@@ -148,9 +148,9 @@ extension Settings {
     private static func reader(
         _ surroundings: Surroundings, baseDirectory: String
     ) -> SettingsReader {
-        SettingsReader(
-            problems: ProblemList(),
-            paths: PathResolver(baseDirectory: baseDirectory, home: surroundings.home),
+        let problems = ProblemList()
+        return SettingsReader(
+            problems: problems, paths: PathResolver(baseDirectory, surroundings.home, problems),
             defaults: surroundings.defaults)
     }
 

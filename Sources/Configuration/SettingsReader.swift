@@ -61,20 +61,24 @@ struct SettingsReader {
         checks.checkListeners(listen + adminListeners, hasSecret: mapping.has("local_secret"))
         checks.checkExchanges()
         checks.checkLoops(routes, (listen + adminListeners).compactMap(\.value.address))
-        let caFile = mapping.name("ca_file").map { paths.resolve($0.value) }
-        let specs = checks.resolved(routes, caFile: caFile, listen: listen.map(\.value))
+        let caFile = mapping.name("ca_file").map { paths.resolve($0) }
+        let isByFlag = !listenFlags.isEmpty
+        // Flags say where to listen; what routes call the file's listeners must still be right.
+        let named = isByFlag ? fileListeners(mapping) : listen.map(\.value)
+        let specs = checks.resolved(routes, caFile: caFile, listen: named, isOneForAll: isByFlag)
         let tuning = TuningReader(mapping: mapping, problems: problems, paths: paths)
         let (timeouts, limits) = (tuning.timeouts(), tuning.limits())
         let (shutdown, log) = (tuning.shutdown(), tuning.log())
         let reload = mapping.choice("reload", ReloadPolicy.allCases.map { ($0.rawValue, $0) })
         let exports = ExportReader(problems: problems).exports(of: routes)
         let forwardProxy = tuning.forwardProxy()
-        let stateDirectory = mapping.name("state_dir").map { paths.resolve($0.value) }
+        let stateDirectory = mapping.name("state_dir").map { paths.resolve($0) }
         let store = StoreReader(mapping: mapping, problems: problems, paths: paths).settings()
         let workers = mapping.integer("workers", in: 1...64)
         let table = checks.table(
             specs, places: routes.map(\.places), consumedFields: access.consumedFields,
-            listeners: listen.count)
+            listeners: listen.count,
+            areSeparate: isByFlag && routes.contains { $0.listeners != nil })
         try problems.check()
         guard let table else { preconditionFailure("a table that failed left a problem") }
         return Settings(
@@ -84,6 +88,18 @@ struct SettingsReader {
             log: log, forwardProxy: forwardProxy,
             caFile: caFile, stateDirectory: stateDirectory ?? defaults.stateDirectory,
             store: store, workers: workers ?? defaults.workers)
+    }
+
+    /// What `listen` says where flags count instead: what is wrong there stops nobody.
+    private func fileListeners(_ mapping: MappingReader) -> [ListenerSettings] {
+        guard let node = mapping.node("listen") else { return [] }
+        let unread = ProblemList()
+        let reader = ListenerReader(
+            problems: unread, paths: PathResolver(paths.baseDirectory, paths.home, unread))
+        guard case .sequence(let items) = node.content else {
+            return reader.listeners(node).map(\.value)
+        }
+        return items.flatMap { reader.listeners($0) }.map(\.value)
     }
 
     private func listen(

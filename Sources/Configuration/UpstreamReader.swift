@@ -45,8 +45,8 @@ struct UpstreamReader {
             let inner = MappingReader(node, "\"tls\"", keys: Self.tlsKeys, problems: problems)
         else { return nil }
         var tls = UpstreamTLS()
-        tls.certificateFile = inner.name("certificate").map { paths.resolve($0.value) }
-        tls.keyFile = inner.name("key").map { paths.resolve($0.value) }
+        tls.certificateFile = inner.name("certificate").map { paths.resolve($0) }
+        tls.keyFile = inner.name("key").map { paths.resolve($0) }
         if inner.has("certificate") != inner.has("key") {
             inner.missing(
                 inner.has("key") ? "certificate" : "key",

@@ -147,6 +147,42 @@ private final class Folder {
     }
 }
 
+@Suite struct `Addresses of the command line` {
+    private let folder: Folder
+
+    init() throws { folder = try Folder() }
+
+    private func load(_ second: String) throws -> Settings {
+        try folder.write(
+            """
+            listen:
+              - { address: "127.0.0.1:1", name: a }
+              - { address: "127.0.0.1:2", name: b }
+            routes:
+              - { path: /x, upstream: "https://a.example", credential: none, listeners: [a] }
+              - { path: \(second), upstream: "https://b.example", credential: none, listeners: [b] }
+            """, to: "proxy.yaml")
+        var request = SettingsRequest()
+        request.listen = ["127.0.0.1:0"]
+        return try Settings.load(request, in: folder.surroundings())
+    }
+
+    @Test func `put every route at one listener, whichever it names`() throws {
+        let settings = try load("/y")
+        #expect(settings.listen.map(\.description) == ["127.0.0.1:0"])
+        #expect(settings.routeSpecs.map(\.listeners) == [nil, nil])
+        #expect(settings.routes.names == ["/x", "/y"])
+    }
+
+    @Test func `say what stands in the way of that`() throws {
+        let error = #expect(throws: ConfigurationError.self) { try load("/x") }
+        #expect(
+            error?.problems.first?.hint?.contains("without --listen each is at its own") == true)
+        let wrong = #expect(throws: ConfigurationError.self) { try load("/y, listeners: [c]") }
+        #expect(wrong?.problems.isEmpty == false)
+    }
+}
+
 @Suite struct `Flags` {
     private func request(_ change: (inout SettingsRequest) -> Void) -> SettingsRequest {
         var request = SettingsRequest()

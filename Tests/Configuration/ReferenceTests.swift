@@ -52,7 +52,7 @@ import Testing
     /// What the reader of the changed mapping knows; nil where any name may stand.
     private static func known(_ root: YAMLNode) -> [String]? {
         let reader = SettingsReader(
-            problems: ProblemList(), paths: PathResolver(baseDirectory: folder, home: "/home/me"),
+            problems: ProblemList(), paths: PathResolver(folder, "/home/me", ProblemList()),
             defaults: Defaults(stateDirectory: "/state", workers: 1))
         do {
             _ = try reader.settings(root, file: nil, listenFlags: [])

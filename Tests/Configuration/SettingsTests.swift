@@ -387,12 +387,29 @@ import Vocabulary
 
     @Test(arguments: [
         ("a/b.pem", "/etc/proxy/a/b.pem"), ("/a.pem", "/a.pem"), ("~/a.pem", "/home/user/a.pem"),
-        ("~other/a.pem", "/etc/proxy/~other/a.pem"),
+        ("./~other/a.pem", "/etc/proxy/./~other/a.pem"),
     ])
     func `have absolute paths`(_ path: String, _ expected: String) throws {
         let read = try settings(short("ca_file: \(path)"))
         #expect(read.caFile == expected)
         #expect(read.routeSpecs.map(\.caFile) == [expected], "upstreams are verified by it too")
+    }
+
+    @Test(arguments: [
+        "state_dir: ~/st", "ca_file: ~/a.pem", "local_secret: { file: ~/s }",
+        "listen: unix:~/p.sock",
+        "local_secret: { command: [~/bin/secret] }", "state_dir: \"~\"",
+        "listen: { address: 1, tls: { certificate: ~/c, key: /k } }",
+    ])
+    func `never take "~" for a directory beside the file`(_ line: String) throws {
+        #expect(try settings(short(line)).file != nil)
+        let homeless = Surroundings(environment: [:], directory: "/work", coreCount: 1)
+        let error = #expect(throws: ConfigurationError.self) {
+            try settings(short(line), in: homeless)
+        }
+        #expect(error?.problems.map(\.message) == ["`~` needs HOME, which is not set"])
+        let other = problems(short(line.replacing("~", with: "~other")))
+        #expect(other.count == 1 && other[0].contains("another person's home"), "\(other)")
     }
 
     @Test func `show several problems at once, in the order of the file`() {
