@@ -117,12 +117,15 @@ struct Inspection: Sendable {
             ? nil : Finding("key of the store", .passed, "can be read")
     }
 
+    /// Machines' tokens are kept there as well; without an OAuth client nothing is.
     private func store() async -> Finding {
         let store = surroundings.store
-        let interactive = settings.credentials.filter(\.isInteractive)
+        let kept = settings.credentials.filter {
+            if case .oauth = $0.kind { true } else { false }
+        }
         do throws(StoreError) {
-            for credential in interactive { _ = try await store.load(credential.id) }
-            if let first = interactive.first {
+            for credential in kept { _ = try await store.load(credential.id) }
+            if let first = kept.first {
                 let held = try await store.lock(first.id, timeoutMilliseconds: 5000)
                 defer { held.release() }
                 try await held.reserve()
@@ -130,8 +133,10 @@ struct Inspection: Sendable {
             return Finding("store", .passed, store.directory)
         } catch {
             if case .readOnly = error {
+                let what =
+                    settings.credentials.contains(where: \.isInteractive) ? "logins" : "tokens"
                 return Finding(
-                    "store", .doubtful, "\(error.message); logins are kept in memory only",
+                    "store", .doubtful, "\(error.message); \(what) are kept in memory only",
                     hint: error.hint)
             }
             return Finding("store", .failed, error.message, hint: error.hint)
