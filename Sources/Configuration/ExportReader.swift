@@ -17,6 +17,14 @@ package struct RouteExport: Hashable, Sendable {
         self.urls = urls
         self.keys = keys
     }
+
+    /// Names that every shell and program can use (XBD 8.1 of POSIX).
+    package static func isVariable(_ name: String) -> Bool {
+        guard let first = name.utf8.first, first &- 0x30 >= 10 else { return false }
+        return name.utf8.allSatisfy { byte in
+            byte == 0x5F || byte &- 0x30 < 10 || (byte | 0x20) &- 0x61 < 26
+        }
+    }
 }
 
 struct ExportReader {
@@ -59,14 +67,9 @@ struct ExportReader {
         }
     }
 
-    /// Names that every shell and program can use (XBD 8.1 of POSIX).
     private func valid(_ names: [Located<String>]) -> [Located<String>] {
         names.filter { name in
-            let isName =
-                !name.value.isEmpty && !(name.value.utf8.first.map { $0 &- 0x30 < 10 } ?? true)
-                && name.value.utf8.allSatisfy { byte in
-                    byte == 0x5F || byte &- 0x30 < 10 || (byte | 0x20) &- 0x61 < 26
-                }
+            let isName = RouteExport.isVariable(name.value)
             if !isName {
                 problems.add(
                     name.place, "\(quoted(name.value)) is no name of a variable",

@@ -50,6 +50,12 @@ struct RunCommand: Command {
         self.settings = settings
         urls = try arguments.values(of: "--env", "NAME")
         keys = try arguments.values(of: "--key", "NAME")
+        for (flag, names) in [("--env", urls), ("--key", keys)] {
+            if let name = names.first(where: { !RouteExport.isVariable($0) }) {
+                throw .invalidValue(
+                    of: flag, name, expected: "letters, digits and _, such as API_URL")
+            }
+        }
         var words = [try arguments.operand(required: "PROGRAM")]
         while let word = try arguments.operand() { words.append(word) }
         self.words = words
@@ -60,6 +66,7 @@ struct RunCommand: Command {
         var loaded = try world.settings(for: settings)
         if !urls.isEmpty || !keys.isEmpty {
             loaded.exports.append(RouteExport(route: 0, urls: urls, keys: keys))
+            try checkVariables(loaded.exports)
         }
         // The status page is the one of `proxy serve`, which may run beside it.
         loaded.admin = AdminSettings()
@@ -83,6 +90,21 @@ struct RunCommand: Command {
         // Nobody is left who could ask for anything; a refresh under way is finished and saved.
         await proxy.drain(graceMilliseconds: 0)
         return try ExitCode(rawValue: code.get())
+    }
+
+    /// What the configuration makes sure of for its own names, and cannot for those of flags.
+    private func checkVariables(_ exports: [RouteExport]) throws(CommandFailure) {
+        var owners: [String: Int] = [:]
+        let keys = Set(exports.flatMap(\.keys))
+        for export in exports {
+            for name in export.urls
+            where keys.contains(name) || owners[name, default: export.route] != export.route {
+                throw CommandFailure(
+                    .usage, "the variable \"\(name)\" would have two values",
+                    hint: "give each route, and the key, a variable of its own")
+            }
+            for name in export.urls { owners[name] = export.route }
+        }
     }
 
     /// A key for this run alone, where somebody is to be told one.

@@ -164,6 +164,21 @@ import Testing
         #expect(failed.status == 1)
     }
 
+    @Test(arguments: [
+        (["--env", "A=B"], "\"A=B\" is no value for \"--env\""),
+        (["--key", "1X"], "\"1X\" is no value for \"--key\""),
+        (["--env", "X", "--key", "X"], "the variable \"X\" would have two values"),
+        (["--env", "MORE_URL"], "the variable \"MORE_URL\" would have two values"),
+        (["--env", "API_TOKEN"], "the variable \"API_TOKEN\" would have two values"),
+    ])
+    func `is not started with names of flags that no route could have`(
+        flags: [String], reason: String
+    ) throws {
+        let result = try CommandResult(of: start(["true"], flags: flags))
+        #expect(result.status == 2)
+        #expect(result.error.contains(reason), "\(result)")
+    }
+
     @Test func `reaches the proxy although others are reached through a forward proxy`() throws {
         let result = try run(
             "curl -s -H \"X-Api-Key: $API_TOKEN\" \"$API_URL/z\"; echo \" $no_proxy\"",
