@@ -10,7 +10,7 @@ struct DemoCommand: Command {
         name: "demo", summary: "see it work, with a built-in provider and API, without an account",
         examples: [
             .init("proxy demo", "the tour; on a terminal you log in yourself, in the browser"),
-            .init("proxy demo --auto", "the same without anything to do, in half a minute"),
+            .init("proxy demo --auto", "the same without anything to do, in ten seconds"),
             .init("proxy demo --stay --port 8080", "and then try it by hand with curl"),
         ],
         synopsis: "[--auto] [--stay] [--port N]",
