@@ -262,7 +262,7 @@ extension ClientExchange {
             outcome = stream.send(
                 head: behindHead ? worker.output.mutableBytes : nil,
                 secretsFrom: record.head.count, held.unsent, data, isLast: isLast,
-                trailers: requestTrailers)
+                trailers: keptTrailers())
         }
         held.markSent()
         if isLast { isRequestSent = true }
@@ -294,7 +294,7 @@ extension ClientExchange {
             worker.tail.append("\r\n")
         }
         if isChunked && isLast {
-            HeadWriter.appendLastChunk(trailers: requestTrailers, into: &worker.tail)
+            HeadWriter.appendLastChunk(trailers: keptTrailers(), into: &worker.tail)
         }
         if count + worker.tail.count <= Self.copiedBytesMax {
             worker.output.append(unsent)
@@ -308,6 +308,15 @@ extension ClientExchange {
             connection.gather(worker.tail.bytes)
         }
         return connection.send()
+    }
+
+    /// What the route lets through of the request's trailers.
+    private func keptTrailers() -> UnsafeRawBufferPointer {
+        let lines = requestTrailers
+        guard !lines.isEmpty, let plan = record.plan else { return lines }
+        worker.trailers.removeAll()
+        plan.writeRequestTrailers(lines, into: &worker.trailers)
+        return worker.trailers.bytes
     }
 
     // MARK: The body

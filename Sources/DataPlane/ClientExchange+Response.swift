@@ -119,6 +119,12 @@ extension ClientExchange {
         let hasHead = hasUnsentHead
         hasUnsentHead = false
         record.bytesRelayed &+= data.count
+        var trailers = trailers
+        if !trailers.isEmpty, let plan = record.plan {
+            worker.trailers.removeAll()
+            plan.writeResponseTrailers(trailers, into: &worker.trailers)
+            trailers = worker.trailers.bytes
+        }
         if !sendResponse(data, hasHead: hasHead, isLast: isLast, trailers: trailers) { abandon() }
     }
 

@@ -62,6 +62,7 @@ final class Worker {
     var responseHead: MessageHead
     var output = ByteBuffer(capacity: 16 * 1024)
     var tail = ByteBuffer(capacity: 1024)
+    var trailers = ByteBuffer()
     /// Frames of one HTTP/2 connection on their way into its socket.
     var frames = ByteBuffer()
 

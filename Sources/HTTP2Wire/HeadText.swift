@@ -98,7 +98,7 @@ struct HeadText: ~Copyable {
         }
         guard hasRoom(name.count + value.count + 4) else { return }
         if kind == .trailers {
-            if KnownFieldSet.refusedInTrailers.contains(KnownField.named(name)) { return }
+            if KnownFieldSet.refusedInTrailers.contains(FieldSpelling.known(name)) { return }
         } else if kind == .request {
             switch name.count {
             case 4 where ASCII.isEqual(name, "host"):

@@ -234,8 +234,10 @@ package struct BodyReader: ~Copyable {
         state = .trailer
         trailerBytes += 2
         let field = try FieldLine.parse(base, from: 0, to: line.count, .shared)
-        if !KnownFieldSet.refusedInTrailers.contains(field.known) {
-            trailers.append(field.name.bytes(in: line))
+        let name = field.name.bytes(in: line)
+        let known = field.isOddlyNamed ? FieldSpelling.known(name) : field.known
+        if !KnownFieldSet.refusedInTrailers.contains(known) {
+            trailers.append(name)
             trailers.append(": ")
             trailers.append(field.value.bytes(in: line))
             trailers.append("\r\n")

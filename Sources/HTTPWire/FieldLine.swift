@@ -58,7 +58,13 @@ enum FieldLine {
         _ base: UnsafeRawPointer, from start: Int, to end: Int, _ names: KnownFieldTable
     ) throws(WireError) -> HeadField {
         var colon = start
-        while isTokenByte(byte(base, colon)) {
+        var isOddlyNamed = false
+        while true {
+            let byte = byte(base, colon)
+            if !isPlainNameByte(byte) {
+                guard isTokenByte(byte) else { break }
+                isOddlyNamed = true
+            }
             colon &+= 1
             if colon == end { throw .invalidFieldName }
         }
@@ -75,7 +81,16 @@ enum FieldLine {
         return HeadField(
             name: ByteRange(start: start, end: colon), value: ByteRange(start: first, end: last),
             known: names.field(base + start, count: colon &- start), isNamedByConnection: false,
-            isTight: isTight)
+            isOddlyNamed: isOddlyNamed, isTight: isTight)
+    }
+
+    /// Letters, digits and hyphens, of which nearly every name consists.
+    @inline(__always)
+    private static func isPlainNameByte(_ byte: UInt8) -> Bool {
+        let low: UInt64 = 0x03FF_2000_0000_0000
+        let high: UInt64 = 0x07FF_FFFE_07FF_FFFE
+        let set = byte & 0x40 == 0 ? low : high
+        return byte < 0x80 && set &>> UInt64(byte & 0x3F) & 1 != 0
     }
 
     /// RFC 9110 section 5.6.2: letters, digits and !#$%&'*+-.^_`|~ as two sets of 64.

@@ -3,7 +3,7 @@
 /// An open-addressed table over the names of `KnownField`; built once and never freed.
 struct KnownFieldTable: Sendable {
     /// Room for the longest known name, in whole words.
-    private static let nameBytesMax = 40
+    static let nameBytesMax = 40
     private static let slotCount = 256
 
     // SAFETY: written by the initialiser below, which runs once; read-only ever after.

@@ -38,6 +38,9 @@ package struct HeadField: Sendable {
     @usableFromInline package var known: KnownField
     /// A Connection field of the same head names it, so it ends here (RFC 9110 section 7.6.1).
     @usableFromInline package var isNamedByConnection: Bool
+    /// The name has other bytes than letters, digits and hyphens, so that it may be another spelling of a
+    /// name that a rule speaks of (`FieldSpelling`).
+    @usableFromInline package var isOddlyNamed: Bool
     /// The line is exactly `name: value` CR LF, so that it can be copied as it stands.
     @usableFromInline package var isTight: Bool
 
@@ -96,7 +99,7 @@ package struct MessageHead: ~Copyable {
         fields.initialize(
             repeating: HeadField(
                 name: .empty, value: .empty, known: .other, isNamedByConnection: false,
-                isTight: false),
+                isOddlyNamed: false, isTight: false),
             count: fieldsMax)
     }
 

@@ -23,9 +23,10 @@ enum FieldCopy {
             let isKept: Bool
             switch field.known {
             case .other:
+                let name = field.name.bytes(in: bytes)
                 isKept =
-                    !field.isNamedByConnection
-                    && !drops.containsOther(field.name.bytes(in: bytes))
+                    !field.isNamedByConnection && !drops.containsOther(name)
+                    && !(field.isOddlyNamed && drops.containsSpelling(name))
             case .contentLength: isKept = !dropped.contains(.contentLength)
             case let known: isKept = !field.isNamedByConnection && !dropped.contains(known)
             }

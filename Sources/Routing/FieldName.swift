@@ -1,5 +1,6 @@
 // Field names as the rules of a route use them: by number where HTTPWire knows them, else by their
-// lower-case bytes. Sets are compiled at load, so that most lines of a head cost one bit test.
+// folded bytes, so that a rule holds for every spelling of a name (`FieldSpelling`). Sets are compiled at
+// load, so that most lines of a head cost one bit test.
 
 import Bytes
 import HTTPWire
@@ -7,23 +8,21 @@ import HTTPWire
 /// One name.
 struct FieldName: Sendable {
     let known: KnownField
-    /// In lower case.
+    /// Folded.
     let bytes: [UInt8]
 
     /// Nil when the text is no token (RFC 9110 section 5.6.2).
     init?(_ name: String) {
         guard !name.isEmpty, name.utf8.allSatisfy(Self.isTokenByte) else { return nil }
-        bytes = name.utf8.map(ASCII.lowercased)
+        bytes = name.utf8.map(FieldSpelling.folded)
         known = bytes.withUnsafeBytes { KnownField.named($0) }
     }
 
-    /// Whether a parsed line has this name.
+    /// Whether a parsed line has this name, in any spelling.
     func matches(_ field: HeadField, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard known == .other else { return field.known == known }
+        if known != .other && !field.isOddlyNamed { return field.known == known }
         guard field.known == .other, Int(field.name.count) == self.bytes.count else { return false }
-        return self.bytes.withUnsafeBytes {
-            ASCII.equalsIgnoringCase($0, field.name.bytes(in: bytes))
-        }
+        return FieldSpelling.isSame(field.name.bytes(in: bytes), as: self.bytes)
     }
 
     private static func isTokenByte(_ byte: UInt8) -> Bool {
@@ -81,9 +80,14 @@ struct FieldNameSet: Sendable {
         return isListed(name)
     }
 
+    /// Whether a line whose name is odd is a spelling of a known member; of what frames a message it never
+    /// may be.
+    func containsSpelling(_ name: UnsafeRawBufferPointer) -> Bool {
+        let field = FieldSpelling.known(name)
+        return known.contains(field) || field == .contentLength
+    }
+
     private func isListed(_ name: UnsafeRawBufferPointer) -> Bool {
-        others.contains { other in
-            other.withUnsafeBytes { ASCII.equalsIgnoringCase($0, name) }
-        }
+        others.contains { FieldSpelling.isSame(name, as: $0) }
     }
 }

@@ -10,6 +10,8 @@ import Vocabulary
 package final class HeaderPlan: Sendable {
     /// What a client's head loses; Content-Length and Trailer depend on the message.
     let requestDrops: FieldNameSet
+    /// The same for its trailers, where no field of the client's may stand beside the credential's.
+    let requestTrailerDrops: FieldNameSet
     let responseDrops: FieldNameSet
     /// The same for an answer that a page may read.
     let pageDrops: FieldNameSet
@@ -105,6 +107,8 @@ package final class HeaderPlan: Sendable {
         if callerFields.contains(.xForwardedHost) { drops.insertKnown(.xForwardedHost) }
         if callerFields.contains(.xForwardedProto) { drops.insertKnown(.xForwardedProto) }
         requestDrops = drops
+        if let own { drops.insert(own) }
+        requestTrailerDrops = drops
         requestLines = lines
         // An alternative service (RFC 7838) is the upstream's, not that of the origin that the
         // client asked, and would lead past the proxy.

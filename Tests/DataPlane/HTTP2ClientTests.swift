@@ -4,6 +4,7 @@ import Crossing
 import DataPlane
 import Glibc
 import HTTP2Wire
+import Routing
 import Support
 import Testing
 import Vocabulary
@@ -97,6 +98,38 @@ import Vocabulary
         #expect(client[stream.id].body == "abc")
         #expect(client[stream.id].trailers == "grpc-status: 0\r\n")
         #expect(client[stream.id].values("trailer") == ["grpc-status"])
+        #expect(upstream.failures.isEmpty)
+    }
+
+    @Test func `trailers of either protocol pass the route's rules for names (C012)`() throws {
+        let upstream = try FakeUpstream { connection in
+            for _ in 0..<2 {
+                _ = try connection.expectHead()
+                _ = try connection.stream.read(through: "3\r\nabc\r\n0\r\nx-end: 1\r\n\r\n")
+                try connection.write(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        + "3\r\nabc\r\n0\r\nX_Frame_Options: a\r\ngrpc-status: 0\r\n\r\n")
+            }
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        var spec = RouteSpec(upstream: try UpstreamURL(upstream.url))
+        spec.setFields = [("X-Team", "blue")]
+        spec.setResponseFields = [("X-Frame-Options", "DENY")]
+        try plane.reconfigure([spec])
+        let trailers = "x_team: red\r\nx-end: 1\r\nX-Team: red\r\n"
+        let client = try client(plane)
+        let stream = client.request(
+            "POST", authority: authority(plane), body: "abc",
+            trailers: Octets(trailers.lowercased()))
+        try client.run { client[stream.id].isWhole }
+        #expect(client[stream.id].trailers == "grpc-status: 0\r\n")
+        let plain = try plane.client()
+        try plain.send(
+            plain.request("POST", "/", fields: [("Transfer-Encoding", "chunked")])
+                + "3\r\nabc\r\n0\r\n" + Octets(trailers.replacing("X-Team", with: "X-TEAM"))
+                + "\r\n")
+        let answer = try plain.stream.readResponse(to: "POST")
+        #expect(answer.trailers.map(\.name) == ["grpc-status"])
         #expect(upstream.failures.isEmpty)
     }
 

@@ -215,7 +215,8 @@ private func readBodyInEveryWay(
                 + "Trailer: X\r\nTE: trailers\r\nUpgrade: h2c\r\nKeep-Alive: 1\r\n"
                 + "Proxy-Authorization: x\r\nWWW-Authenticate: Bearer\r\nContent-Type: a/b\r\n"
                 + "Content-Encoding: gzip\r\nContent-Range: x\r\nCache-Control: no-store\r\n"
-                + "Expect: 100-continue\r\nX-Sum: 9\r\nLocation: /\r\n\r\n")
+                + "Expect: 100-continue\r\nX-Sum: 9\r\nLocation: /\r\n"
+                + "Content_Length: 5\r\nX.Forwarded.For: 1.2.3.4\r\n\r\n")
         #expect(body.trailers == "X-Sum: 9\r\n")
     }
 

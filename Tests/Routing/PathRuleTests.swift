@@ -91,7 +91,7 @@ private func verdict(
 
     @Test(arguments: [
         "X-HTTP-Method-Override: DELETE", "x-http-method: DELETE", "X-Method-Override: PUT",
-        "X-Original-URL: /admin", "X-Rewrite-Url: /admin",
+        "X-Original-URL: /admin", "X-Rewrite-Url: /admin", "X_HTTP_Method_Override: DELETE",
     ])
     func `cannot be passed by fields that say another thing`(field: String) throws {
         #expect(

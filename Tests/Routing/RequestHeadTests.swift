@@ -1,3 +1,4 @@
+import Bytes
 import HTTPWire
 import Routing
 import Testing
@@ -57,6 +58,83 @@ import Vocabulary
                 X-GOOG-API-KEY: other
                 """, through: .to("https://api.example", credential: credential))
         #expect(sent == "GET / HTTP/1.1\nHost: api.example\nAuthorization: Bearer own\n")
+    }
+
+    @Test func `loses every spelling that a server could take for a dropped name (C012)`() throws {
+        let credential = RouteCredential(slot: CredentialSlot(0), field: "X-Api-Key")
+        var spec = try RouteSpec.to("https://api.example", credential: credential)
+        spec.setFields = [("X-Team", "blue")]
+        spec.removedFields = ["X_Drop-Me"]
+        spec.callerFields = [.xForwardedHost]
+        let sent = try upstreamHead(
+            of: """
+                GET / HTTP/1.1
+                Host: a
+                X_Api_Key: mine
+                x.api-key: mine
+                X_TEAM: red
+                X-Drop_Me: 1
+                X-Drop-Me: 1
+                X_Forwarded_Host: evil
+                Content_Length: 5
+                Transfer_Encoding: chunked
+                Proxy_Authorization: Basic x
+                X-Local_Key: s
+                X_Kept: 1
+                X_Api_Keys: 2
+                XApi_Key: 3
+                """, through: spec, consumedFields: ["x_local_key"])
+        #expect(
+            sent == """
+                GET / HTTP/1.1
+                Host: api.example
+                X-Team: blue
+                X_Kept: 1
+                X_Api_Keys: 2
+                XApi_Key: 3
+
+                """)
+    }
+
+    @Test(arguments: [ClientFieldPolicy.keep, .refuse])
+    func `a client's credential counts in every spelling (C012)`(_ policy: ClientFieldPolicy) throws
+    {
+        let credential = RouteCredential(
+            slot: CredentialSlot(0), field: "X-Api-Key", clientField: policy)
+        let plan = try RouteTable([.to("https://b", credential: credential)]).routes[0].plan
+        for (name, isCredential) in [
+            ("X_Api_Key", true), ("X-API.KEY", true), ("X_Apis_Key", false),
+        ] {
+            let verdict = try withRequest("GET / HTTP/1.1\nHost: a\n\(name): mine") {
+                plan.judge($0, $1, $2)
+            }
+            let expected: RouteVerdict =
+                !isCredential
+                ? .forward(withCredential: true)
+                : policy == .keep
+                    ? .forward(withCredential: false) : .refuse(.clientCredentialRefused)
+            #expect(verdict == expected, "\(name)")
+        }
+    }
+
+    @Test func `trailers carry nothing that the head may not (C012)`() throws {
+        let credential = RouteCredential(
+            slot: CredentialSlot(0), field: "X-Api-Key", clientField: .keep)
+        var spec = try RouteSpec.to("https://api.example", credential: credential)
+        spec.setFields = [("X-Team", "blue")]
+        spec.setResponseFields = [("X-Frame-Options", "DENY")]
+        let plan = try RouteTable([spec]).routes[0].plan
+        let lines = Array(
+            "X-Api-Key: a\r\nx_api_key: b\r\nX-Sum: 9\r\nX_Team: c\r\nX-Frame_Options: d\r\n".utf8)
+        lines.withUnsafeBytes { lines in
+            var output = ByteBuffer()
+            plan.writeRequestTrailers(lines, into: &output)
+            #expect(wireText(output.bytes) == "X-Sum: 9\nX-Frame_Options: d\n")
+            output.removeAll()
+            plan.writeResponseTrailers(lines, into: &output)
+            #expect(
+                wireText(output.bytes) == "X-Api-Key: a\nx_api_key: b\nX-Sum: 9\nX_Team: c\n")
+        }
     }
 
     @Test func `loses what concerns one connection`() throws {
