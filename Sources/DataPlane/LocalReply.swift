@@ -202,7 +202,7 @@ extension LocalReply {
         case .pathAmbiguous:
             ReplyText(
                 403, "method_or_path_not_allowed", "Ambiguous path",
-                "the route has rules, and this path could be read in more than one way",
+                "there are rules for such paths, and this one could be read in more than one way",
                 hint: "send it without encoded or doubled slashes, dot segments, \";\" and \"\\\"")
         case .pathLeavesRoute:
             ReplyText(

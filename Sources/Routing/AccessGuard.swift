@@ -28,7 +28,8 @@ package enum AccessRefusal: Hashable, Sendable {
     case upgradeNotAllowed
     /// The route's rules do not have this method and path.
     case methodOrPathNotAllowed
-    /// The route has rules, and the path could be read in more than one way.
+    /// The route has rules, or one beneath it that the path may belong to, and the path could be read in more
+    /// than one way.
     case pathAmbiguous
     /// Dot segments would take the path out of the route's base path.
     case pathLeavesRoute

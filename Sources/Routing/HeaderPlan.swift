@@ -36,11 +36,15 @@ package final class HeaderPlan: Sendable {
     let parameter: QueryParameter?
     let upgrades: UpgradeRule
     let rules: PathRules?
+    let guarded: GuardedPaths?
     private let hasCredential: Bool
     private let clientField: ClientFieldPolicy
     private let credentialField: FieldName?
 
-    init(_ spec: RouteSpec, number: Int, consumedFields: [String]) throws(RouteError) {
+    init(
+        _ spec: RouteSpec, number: Int, guarded: GuardedPaths?, consumedFields: [String]
+    ) throws(RouteError) {
+        self.guarded = guarded
         var drops = FieldNameSet(KnownFieldSet.hopByHop.union([.host, .expect]))
         drops = drops.with(.trailer, false)
         for name in consumedFields {
@@ -180,6 +184,9 @@ extension HeaderPlan {
     ) -> RouteVerdict {
         if !basePath.isEmpty, DotSegments.climb(in: rest(of: target, bytes).path) {
             return .refuse(.pathLeavesRoute)
+        }
+        if let guarded, guarded.mayHold(rest(of: target, bytes).path) {
+            return .refuse(.pathAmbiguous)
         }
         if let rules {
             guard target.form != .asterisk else { return .refuse(.methodOrPathNotAllowed) }

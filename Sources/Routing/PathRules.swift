@@ -33,15 +33,18 @@ struct PathRules: Sendable {
         _ head: borrowing MessageHead, path: UnsafeRawBufferPointer,
         _ bytes: UnsafeRawBufferPointer
     ) -> AccessRefusal? {
-        guard !carriesOverride(head, bytes) else { return .methodOrPathNotAllowed }
+        let method = head.methodBytes.bytes(in: bytes)
+        // Servers do read `delete` as DELETE.
+        guard !carriesOverride(head, bytes), !method.contains(where: { $0 &- 0x61 < 26 }) else {
+            return .methodOrPathNotAllowed
+        }
         let count = max(path.count, 1)
         return withUnsafeTemporaryAllocation(byteCount: count, alignment: 1) { plain in
             plain[0] = ASCII.slash
             let length = path.isEmpty ? 1 : Self.decode(path, into: plain)
             guard let length else { return .pathAmbiguous }
             let decoded = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(plain)[..<length])
-            let method = head.methodBytes.bytes(in: bytes)
-            if deny.contains(where: { $0.matches(method, decoded) }) {
+            if deny.contains(where: { $0.covers(method, decoded) }) {
                 return .methodOrPathNotAllowed
             }
             if allow.isEmpty || allow.contains(where: { $0.matches(method, decoded) }) {
@@ -180,25 +183,50 @@ struct PathRule: Sendable {
         zip(segment, segment.dropFirst()).contains { $0 == star && $1 == star }
     }
 
+    /// Whether a request is what the rule says, to the letter.
+    ///
     /// - Parameter path: decoded and plain, beginning with "/".
     func matches(_ method: UnsafeRawBufferPointer, _ path: UnsafeRawBufferPointer) -> Bool {
+        guard let end = match(segments[...], method, path, ignoresCase: false) else { return false }
+        return isOpen ? end <= path.count : end == path.count + 1
+    }
+
+    /// Whether a server could take a request for what the rule says: one that knows no case, takes `/a/` for
+    /// `/a`, or has something at `/a` where the rule says `/a/**`.
+    func covers(_ method: UnsafeRawBufferPointer, _ path: UnsafeRawBufferPointer) -> Bool {
+        var path = path
+        if path.count > 1, path.last == ASCII.slash {
+            path = UnsafeRawBufferPointer(rebasing: path.dropLast())
+        }
+        let endsInSlash = segments.count > 1 && segments.last?.isEmpty == true
+        let named = endsInSlash ? segments.dropLast() : segments[...]
+        guard let end = match(named, method, path, ignoresCase: true) else { return false }
+        return isOpen || end == path.count + 1
+    }
+
+    /// Where the part of a path that the segments match ends, its slash included; nil where they do not.
+    private func match(
+        _ segments: ArraySlice<[UInt8]>, _ method: UnsafeRawBufferPointer,
+        _ path: UnsafeRawBufferPointer, ignoresCase: Bool
+    ) -> Int? {
         guard methods.isEmpty || methods.contains(where: { $0.elementsEqual(method) }) else {
-            return false
+            return nil
         }
         var start = 1
         for segment in segments {
-            guard start <= path.count else { return false }
+            guard start <= path.count else { return nil }
             let end = path[start...].firstIndex(of: ASCII.slash) ?? path.count
-            guard Self.matches(segment, UnsafeRawBufferPointer(rebasing: path[start..<end])) else {
-                return false
-            }
+            let text = UnsafeRawBufferPointer(rebasing: path[start..<end])
+            guard Self.matches(segment, text, ignoresCase) else { return nil }
             start = end + 1
         }
-        return isOpen ? start <= path.count : start == path.count + 1
+        return start
     }
 
     /// Stars by the usual two marks: the last star and how far it has eaten.
-    private static func matches(_ pattern: [UInt8], _ text: UnsafeRawBufferPointer) -> Bool {
+    private static func matches(
+        _ pattern: [UInt8], _ text: UnsafeRawBufferPointer, _ ignoresCase: Bool
+    ) -> Bool {
         if pattern == [star] { return !text.isEmpty }
         var (index, position) = (0, 0)
         var lastStar: Int?
@@ -208,7 +236,11 @@ struct PathRule: Sendable {
                 lastStar = index
                 eaten = position
                 index += 1
-            } else if index < pattern.count, pattern[index] == text[position] {
+            } else if index < pattern.count,
+                pattern[index] == text[position]
+                    || ignoresCase
+                        && ASCII.lowercased(pattern[index]) == ASCII.lowercased(text[position])
+            {
                 index += 1
                 position += 1
             } else if let lastStar {

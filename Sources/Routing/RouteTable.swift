@@ -46,6 +46,7 @@ package final class RouteTable: Sendable {
         var upstreams: [Upstream] = []
         var places: [Upstream: Int] = [:]
         var routes: [Route] = []
+        let guarded = GuardedPaths.all(of: specs)
         for (number, spec) in specs.enumerated() {
             let upstream = Upstream(
                 origin: spec.upstream.origin, caFile: spec.caFile, tls: spec.tls,
@@ -58,7 +59,8 @@ package final class RouteTable: Sendable {
                 upstreams.append(upstream)
                 places[upstream] = place
             }
-            let plan = try HeaderPlan(spec, number: number, consumedFields: consumedFields)
+            let plan = try HeaderPlan(
+                spec, number: number, guarded: guarded[number], consumedFields: consumedFields)
             routes.append(
                 Route(upstream: place, credential: spec.credential?.slot, plan: plan))
         }

@@ -76,6 +76,35 @@ private func verdict(
         #expect(try verdict("GET", "/x", deny: deny) == nil)
     }
 
+    @Test(arguments: [
+        ("* /admin", "/admin/", false), ("* /admin", "/ADMIN", false),
+        ("* /admin", "/admin", false),
+        ("* /admin/", "/admin", false), ("* /admin", "/admin/x", true),
+        ("* /admin", "/admins", true),
+        ("* /files/*/permissions/**", "/files/1/permissions", false),
+        ("* /files/*/permissions/**", "/files/1/permissions/", false),
+        ("* /files/*/permissions/**", "/files/1/Permissions/2", false),
+        ("* /files/*/permissions/**", "/files/1/permission", true),
+        ("DELETE /repos/acme/**", "/repos/ACME/x", true), ("GET /caf%C3%A9", "/CAF%C3%A9/", false),
+        ("* /**", "/", false), ("* /", "/", false), ("* /", "/a", true), ("* /A*c", "/aBC", false),
+    ])
+    func `that deny cover what a server may take for the path`(
+        rule: String, target: String, isAllowed: Bool
+    ) throws {
+        #expect(
+            try verdict("GET", target, deny: [rule]) == (isAllowed ? nil : .methodOrPathNotAllowed))
+    }
+
+    @Test(arguments: ["delete", "Delete", "DELETe"])
+    func `let no method in small letters pass, which servers take for another`(method: String)
+        throws
+    {
+        let refused = AccessRefusal.methodOrPathNotAllowed
+        #expect(try verdict(method, "/repos/x", deny: ["DELETE /repos/**"]) == refused)
+        #expect(try verdict(method, "/repos/x", allow: ["* /**"]) == refused)
+        #expect(try verdict(method, "/repos/x") == nil)
+    }
+
     @Test func `speak of what stands behind the upstream's URL`() throws {
         let allow = ["GET /files/*"]
         for (target, isAllowed) in [
@@ -117,6 +146,58 @@ private func verdict(
         let rule = "GET /" + String(repeating: "a*", count: 100) + "b"
         let target = "/" + String(repeating: "a", count: 4000)
         #expect(try verdict("GET", target, allow: [rule]) == .methodOrPathNotAllowed)
+    }
+}
+
+@Suite struct `Rules of a longer route` {
+    /// What the route `/` says where another one leads to a part of the same API.
+    private func verdict(
+        _ target: String, besides path: String = "/v1/payments",
+        to upstream: String = "https://api.example/v1/payments", _ change: (inout RouteSpec) -> Void
+    ) throws -> AccessRefusal? {
+        var longer = try RouteSpec.to(upstream, path: path)
+        change(&longer)
+        let table = try RouteTable([.to("https://api.example", path: "/"), longer])
+        return try withRequest("POST \(target) HTTP/1.1\nHost: localhost") { head, target, bytes in
+            guard let route = table.match(head, target, bytes) else { return .hostNotAllowed }
+            return switch table.routes[route].plan.judge(head, target, bytes) {
+            case .forward: nil
+            case .refuse(let refusal): refusal
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "/v1//payments/1", "//v1/payments", "/v1/%70ayments/1", "/./v1/payments/1",
+        "/x/../v1/payments/1", "/v1/payments;a/1", "/v1;a=b/payments/1", "/v1/payments%2f1",
+        "/V1/payments/1", "/v1/Payments", "/v1%2fpayments/1", "/v1\\payments\\1",
+        "/v1/%2570ayments/1", "/v1/%%370ayments/1", "/v1/%c1%b0ayments/1", "/v1/%e0%81%b0ayments",
+        "/v1/%f0%80%81%b0ayments/", "/v1/payments%3b/1", "/x/..;/v1/payments/1", "/v1/payments%00",
+    ])
+    func `are not walked around by another spelling of its path`(target: String) throws {
+        let rule = ["GET /**"]
+        #expect(try verdict(target) { $0.allow = rule } == .pathAmbiguous)
+        #expect(try verdict(target) { $0.deny = rule } == .pathAmbiguous)
+        #expect(try verdict(target) { _ in } == nil, "there are no rules")
+        let other = "https://other.example/v1/payments"
+        #expect(try verdict(target, to: other) { $0.allow = rule } == nil, "another API")
+        let moved = "https://api.example/v2"
+        #expect(try verdict(target, to: moved) { $0.allow = rule } == nil, "another place of it")
+        #expect(
+            try verdict(target) {
+                $0.allow = rule; $0.host = "a.localhost"
+            } == nil)
+    }
+
+    @Test(arguments: ["/v1/paymentsx", "/v1/pay", "/v1//x", "/v2/%70ayments", "/", "/a;b/c%2fd"])
+    func `leave the shorter one's own paths alone`(target: String) throws {
+        #expect(try verdict(target) { $0.allow = ["GET /**"] } == nil)
+    }
+
+    @Test func `judge their own paths`() throws {
+        #expect(
+            try verdict("/v1/payments/1") { $0.allow = ["GET /**"] } == .methodOrPathNotAllowed)
+        #expect(try verdict("/v1/payments/1") { $0.allow = ["POST /**"] } == nil)
     }
 }
 
