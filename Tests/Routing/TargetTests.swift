@@ -80,6 +80,9 @@ import Vocabulary
     @Test(arguments: [
         "/x/../../admin", "/..", "/../", "/a/../../b", "/%2e%2e/x", "/.%2E/x", "/a/%2E./../x",
         "/a/..%2f../x", "/..\\x", "/a%5c..%5C..", "//..", "/a/./../..",
+        "/..;/x", "/..;a=b/admin", "/%2e%2e;/x", "/a/..;/..;/x", "/..%3b/x", "/;/..", "/a;b/..;c/..",
+        "/%252e%252e/x", "/%25252e./x", "/%%32e%%32e/x", "/%c0%ae%c0%ae/x", "/%e0%80%ae./x",
+        "/..%c0%afx", "/..%252fx", "/a%2fb/../../x", "/a%5cb\\c/../../x", "/..%00/x",
     ])
     func `refuses a path that climbs out of the base path`(_ path: String) throws {
         let text = "GET \(path) HTTP/1.1\nHost: a"
@@ -95,6 +98,7 @@ import Vocabulary
     @Test(arguments: [
         "/a/../b", "/a/b/../../c", "/...", "/..a", "/a..", "/.", "/%2e", "/a?/../../..",
         "/%2F/%2f", "/a%2fb/../c", "/", "/.well-known/x",
+        "/a;x/..", "/..a;/b", "/a;..", "/%2525", "/%c0/%ae", "/a%252fb/../c", "/x/%zz/..",
     ])
     func `lets a path that stays inside pass`(_ path: String) throws {
         let text = "GET \(path) HTTP/1.1\nHost: a"
