@@ -65,6 +65,7 @@ struct FieldNameSet: Sendable {
     }
 
     mutating func insertKnown(_ field: KnownField) { known.insert(field) }
+    mutating func insertKnown(_ fields: KnownFieldSet) { known = known.union(fields) }
 
     /// The same set with one known field more or less.
     func with(_ field: KnownField, _ isMember: Bool) -> FieldNameSet {

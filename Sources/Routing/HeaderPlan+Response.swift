@@ -61,12 +61,12 @@ extension HeaderPlan {
 
         output.reserve(head.length + client.authority.count + 128)
         writeStatusLine(head, bytes, into: &output)
-        let rewrites = location != nil && head.present.contains(.location)
+        let rewrites = head.present.intersects(changedURLs)
         let rewritesCookies = cookies != nil && head.present.contains(.setCookie)
         let speaksToPage = !client.origin.isEmpty && !isInterim
         if rewrites || rewritesCookies || speaksToPage {
             var drops = speaksToPage ? pageDrops : responseDrops
-            if rewrites { drops.insertKnown(.location) }
+            if rewrites { drops.insertKnown(changedURLs) }
             if rewritesCookies { drops.insertKnown(.setCookie) }
             FieldCopy.write(
                 head, bytes, dropping: drops, keepsLength: keepsLength, keepsTrailer: isChunked,
@@ -76,7 +76,7 @@ extension HeaderPlan {
                 head, bytes, dropping: responseDrops, keepsLength: keepsLength,
                 keepsTrailer: isChunked, into: &output)
         }
-        if rewrites { writeLocations(head, bytes, client, into: &output) }
+        if rewrites { writeURLs(head, bytes, client, into: &output) }
         if rewritesCookies { writeCookies(head, bytes, client, into: &output) }
         if isInterim { return .none }
         if speaksToPage { PageAccess.writeFields(client.origin, into: &output) }
@@ -110,20 +110,30 @@ extension HeaderPlan {
         output.append("\r\n")
     }
 
-    private func writeLocations(
+    private func writeURLs(
         _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer, _ client: ClientTerms,
         into output: inout ByteBuffer
     ) {
         for index in 0..<head.fieldCount {
             let field = head.fields[index]
-            guard field.known == .location, !field.isNamedByConnection else { continue }
-            let value = field.value.bytes(in: bytes)
+            guard changedURLs.contains(field.known), !field.isNamedByConnection,
+                !responseDrops.known.contains(field.known)
+            else { continue }
+            var value = field.value.bytes(in: bytes)
             output.append(field.name.bytes(in: bytes))
             output.append(": ")
-            if location?.write(
-                value, authority: client.authority, isSecure: client.isSecure, into: &output)
-                != true
-            {
+            if field.known == .location, let location {
+                let end = value.firstIndex { $0 == ASCII.question || $0 == 0x23 } ?? value.count
+                let place = UnsafeRawBufferPointer(rebasing: value[..<end])
+                if location.write(
+                    place, authority: client.authority, isSecure: client.isSecure, into: &output)
+                {
+                    value = UnsafeRawBufferPointer(rebasing: value[end...])
+                }
+            }
+            if let parameter {
+                parameter.write(urlsIn: value, into: &output)
+            } else {
                 output.append(value)
             }
             output.append("\r\n")

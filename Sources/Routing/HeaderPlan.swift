@@ -26,6 +26,8 @@ package final class HeaderPlan: Sendable {
     /// server at `/mcp` need not know `/mcp/`.
     let rootIsBasePath: Bool
     let location: LocationRule?
+    /// Fields of a response whose URLs are changed.
+    let changedURLs: KnownFieldSet
     /// Refusals of this route's API that mean something else than they say.
     package let refusalRules: [RefusalRule]
     let cookies: CookieRule?
@@ -147,6 +149,12 @@ package final class HeaderPlan: Sendable {
         self.upgrades = upgrades
         rules = try PathRules(allow: spec.allow, deny: spec.deny, route: number)
         location = spec.rewritesLocation ? LocationRule(spec) : nil
+        var changed: KnownFieldSet = location == nil ? [] : [.location]
+        // An API that repeats the query that it was asked with would tell the credential to the client.
+        if parameter != nil {
+            changed = changed.union([.location, .contentLocation, .link, .refresh])
+        }
+        changedURLs = changed
         refusalRules = spec.refusalRules
     }
 

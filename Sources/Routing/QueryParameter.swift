@@ -38,6 +38,24 @@ struct QueryParameter: Sendable {
         }
     }
 
+    /// Writes a value that has one URL or several, `</a?x>; rel="next"`, without the parameter in any of them.
+    func write(urlsIn value: UnsafeRawBufferPointer, into output: inout ByteBuffer) {
+        var rest = value[...]
+        while let question = rest.firstIndex(of: ASCII.question) {
+            output.append(UnsafeRawBufferPointer(rebasing: rest[..<question]))
+            let query = rest[(question + 1)...]
+            let end = query.firstIndex(where: Self.endsQuery) ?? value.count
+            write(UnsafeRawBufferPointer(rebasing: query[..<end]), into: &output)
+            rest = value[end...]
+        }
+        output.append(UnsafeRawBufferPointer(rebasing: rest))
+    }
+
+    /// A fragment, and what no URL holds (RFC 3986 appendix C).
+    private static func endsQuery(_ byte: UInt8) -> Bool {
+        byte == 0x23 || byte == UInt8(ascii: ">") || byte == ASCII.quote || byte == ASCII.space
+    }
+
     /// What stands between the target so far and the parameter.
     static func separator(behind target: UnsafeRawBufferPointer) -> UInt8? {
         guard let question = target.firstIndex(of: ASCII.question) else { return ASCII.question }

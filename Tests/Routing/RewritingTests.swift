@@ -196,6 +196,43 @@ import Vocabulary
         #expect(try line(target) == "GET \(expected) HTTP/1.1")
     }
 
+    @Test(arguments: [
+        (
+            "Location: https://api.example.com/t/?a=1&api_key=SEKRET",
+            "Location: http://localhost:8080/p/t/?a=1"
+        ),
+        ("location: /t?api_key=SEKRET#x?y", "location: http://localhost:8080/p/t#x?y"),
+        (
+            "Location: https://other.example/?x&api%5fkey=SEKRET&y",
+            "Location: https://other.example/?x&y"
+        ),
+        ("Location: next?api_key=SEKRET", "Location: next"),
+        ("Location: https://api.example.com/t?b=/../c", "Location: http://localhost:8080/p/t?b=/../c"),
+        ("Content-Location: /t?api_key=SEKRET&b", "Content-Location: /t?b"),
+        ("Refresh: 5; url=/t?api_key=SEKRET", "Refresh: 5; url=/t"),
+        (
+            "Link: </a?page=2&api_key=SEKRET>; rel=\"next\", <b?api_key=SEKRET&x>; title=\"c?d\"",
+            "Link: </a?page=2>; rel=\"next\", <b?x>; title=\"c?d\""
+        ),
+        ("X-Other: ?api_key", "X-Other: ?api_key"),
+    ])
+    func `do not come back in URLs of a response`(field: String, expected: String) throws {
+        var spec = try spec()
+        spec.path = "/p"
+        let head = "HTTP/1.1 301 Moved\nContent-Length: 0\n\(field)\nX: 1"
+        let lines = try clientHead(of: head, through: spec).text.split(separator: "\n")
+        #expect(lines.contains(Substring(expected)), "\(lines)")
+        #expect(lines.count == 4 && !lines.joined().contains("SEKRET"))
+        spec.rewritesLocation = false
+        #expect(try !clientHead(of: head, through: spec).text.contains("SEKRET"))
+        spec.removedResponseFields = ["Location", "Content-Location", "Refresh", "Link", "X-Other"]
+        #expect(try clientHead(of: head, through: spec).text.split(separator: "\n").count == 3)
+        spec.credential?.parameter = nil
+        spec.removedResponseFields = []
+        spec.rewritesLocation = false
+        #expect(try clientHead(of: head, through: spec).text.contains(field))
+    }
+
     @Test func `meet the client's own as the route says`() throws {
         for (policy, target, expected) in [
             (.keep, "/?api_key=1", .forward(withCredential: false)),
