@@ -32,7 +32,7 @@ final class UpstreamConnection: ByteStream {
     private var client: ClientExchange?
     private var phase = Phase.idle
     private var parser: HeadParser
-    private var reader = BodyReader()
+    private var reader = BodyReader(of: .response)
     /// A head that has come in part.
     private var inbox = ByteBuffer()
     private var persists = false

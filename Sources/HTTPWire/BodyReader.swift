@@ -39,6 +39,7 @@ package struct BodyReader: ~Copyable {
     }
 
     private let limits: BodyLimits
+    private let direction: Direction
     private var state: State
     /// Bytes of the body, or of the chunk, that are still to come.
     private var remaining: UInt64
@@ -51,8 +52,12 @@ package struct BodyReader: ~Copyable {
     /// not carry were left out. Complete once the body is finished, then valid until `start`.
     package private(set) var trailers = ByteBuffer()
 
-    package init(_ framing: BodyFraming = .none, limits: BodyLimits = .standard) {
+    package init(
+        _ framing: BodyFraming = .none, of direction: Direction = .request,
+        limits: BodyLimits = .standard
+    ) {
         self.limits = limits
+        self.direction = direction
         (state, remaining) = Self.initial(framing)
     }
 
@@ -164,7 +169,12 @@ package struct BodyReader: ~Copyable {
                 throw .invalidChunkSize
             }
         case .extensionStart:
-            // White space behind the size is legal only as part of an extension.
+            // White space behind the size is legal only as part of an extension, but there are servers that
+            // fill the size up with it, and every client takes that from them.
+            if byte == ASCII.carriageReturn, direction == .response {
+                state = .sizeLineFeed
+                return
+            }
             try countLineByte()
             if byte == ASCII.semicolon {
                 state = .extension
@@ -233,7 +243,7 @@ package struct BodyReader: ~Copyable {
         }
         state = .trailer
         trailerBytes += 2
-        let field = try FieldLine.parse(base, from: 0, to: line.count, .shared)
+        let field = try FieldLine.parse(base, from: 0, to: line.count, .shared, of: direction)
         let name = field.name.bytes(in: line)
         let known = field.isOddlyNamed ? FieldSpelling.known(name) : field.known
         if !KnownFieldSet.refusedInTrailers.contains(known) {

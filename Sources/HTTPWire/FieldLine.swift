@@ -3,6 +3,12 @@
 
 import Bytes
 
+/// Which way a message goes. What clients send is read without any leniency, since a caller could gain by an
+/// upstream's other reading; of what upstreams send, what RFC 9112 obliges a proxy to mend is mended.
+package enum Direction: Sendable {
+    case request, response
+}
+
 /// Reads lines out of a run of bytes; offsets in, offsets out.
 enum FieldLine {
     /// The offset of the first byte from `start` on that ends a line or may not stand in one: a
@@ -52,10 +58,12 @@ enum FieldLine {
         }
     }
 
-    /// Takes a line apart. It has at least one byte, no control byte but tabs, and ends before `end`.
+    /// Takes a line apart. It has at least one byte, no control byte but tabs, and ends before `end`. White
+    /// space before the colon of a response is cut (RFC 9112 section 5.1).
     @inline(__always)
     static func parse(
-        _ base: UnsafeRawPointer, from start: Int, to end: Int, _ names: KnownFieldTable
+        _ base: UnsafeRawPointer, from start: Int, to end: Int, _ names: KnownFieldTable,
+        of direction: Direction
     ) throws(WireError) -> HeadField {
         var colon = start
         var isOddlyNamed = false
@@ -68,8 +76,12 @@ enum FieldLine {
             colon &+= 1
             if colon == end { throw .invalidFieldName }
         }
-        guard byte(base, colon) == ASCII.colon, colon > start else {
-            throw colon == start && isWhiteSpace(byte(base, start))
+        let nameEnd = colon
+        if direction == .response && nameEnd > start {
+            while colon < end && isWhiteSpace(byte(base, colon)) { colon &+= 1 }
+        }
+        guard colon < end, byte(base, colon) == ASCII.colon, nameEnd > start else {
+            throw nameEnd == start && isWhiteSpace(byte(base, start))
                 ? .obsoleteFold : .invalidFieldName
         }
         var first = colon &+ 1
@@ -77,10 +89,11 @@ enum FieldLine {
         var last = end
         while last > first && isWhiteSpace(byte(base, last &- 1)) { last &-= 1 }
         let isTight =
-            last == end && first == colon &+ 2 && byte(base, colon &+ 1) == ASCII.space
+            last == end && colon == nameEnd && first == colon &+ 2
+            && byte(base, colon &+ 1) == ASCII.space
         return HeadField(
-            name: ByteRange(start: start, end: colon), value: ByteRange(start: first, end: last),
-            known: names.field(base + start, count: colon &- start), isNamedByConnection: false,
+            name: ByteRange(start: start, end: nameEnd), value: ByteRange(start: first, end: last),
+            known: names.field(base + start, count: nameEnd &- start), isNamedByConnection: false,
             isOddlyNamed: isOddlyNamed, isTight: isTight)
     }
 

@@ -72,7 +72,7 @@ package struct HeadParser: Sendable {
             hasFirstLine = true
             begin(lineAt: stop &+ 2)
         }
-        guard try readFields(base, end, &head) else { return try needMore(end) }
+        guard try readFields(base, end, &head, of: .request) else { return try needMore(end) }
         if head.repeated.contains(.host) { throw .duplicateHost }
         if head.minorVersion > 0 && !head.present.contains(.host) { throw .missingHost }
         try finish(bytes, &head)
@@ -97,7 +97,7 @@ package struct HeadParser: Sendable {
             hasFirstLine = true
             begin(lineAt: stop &+ 2)
         }
-        guard try readFields(base, end, &head) else { return try needMore(end) }
+        guard try readFields(base, end, &head, of: .response) else { return try needMore(end) }
         try finish(bytes, &head)
         return .complete
     }
@@ -122,7 +122,7 @@ package struct HeadParser: Sendable {
     /// True at the empty line that ends the head.
     @inline(__always)
     private mutating func readFields(
-        _ base: UnsafeRawPointer, _ end: Int, _ head: inout MessageHead
+        _ base: UnsafeRawPointer, _ end: Int, _ head: inout MessageHead, of direction: Direction
     ) throws(WireError) -> Bool {
         let fieldsMax = min(limits.fieldsMax, head.fieldsMax)
         while let stop = try lineEnd(base, end) {
@@ -131,7 +131,7 @@ package struct HeadParser: Sendable {
                 return true
             }
             guard head.fieldCount < fieldsMax else { throw .tooManyFields(limit: fieldsMax) }
-            let field = try FieldLine.parse(base, from: lineStart, to: stop, names)
+            let field = try FieldLine.parse(base, from: lineStart, to: stop, names, of: direction)
             head.fields[head.fieldCount] = field
             head.fieldCount &+= 1
             if head.present.contains(field.known) { head.repeated.insert(field.known) }

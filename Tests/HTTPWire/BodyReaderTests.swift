@@ -29,9 +29,10 @@ extension [UInt8] {
 
 /// Hands the bytes over in pieces that end at `cuts`, and stops at the end of the body.
 private func readBody(
-    _ framing: BodyFraming, _ bytes: [UInt8], cuts: [Int] = [], limits: BodyLimits = .standard
+    _ framing: BodyFraming, _ bytes: [UInt8], cuts: [Int] = [], of direction: Direction = .request,
+    limits: BodyLimits = .standard
 ) -> ReadBody {
-    var reader = BodyReader(framing, limits: limits)
+    var reader = BodyReader(framing, of: direction, limits: limits)
     var body = ReadBody()
     var start = 0
     for cut in cuts + [bytes.count] where !body.isFinished {
@@ -56,18 +57,18 @@ private func readBody(
 
 /// Whole, cut at every byte, byte by byte; and truncated at every byte, which never finishes.
 private func readBodyInEveryWay(
-    _ framing: BodyFraming, _ text: String, limits: BodyLimits = .standard,
-    sourceLocation: SourceLocation = #_sourceLocation
+    _ framing: BodyFraming, _ text: String, of direction: Direction = .request,
+    limits: BodyLimits = .standard, sourceLocation: SourceLocation = #_sourceLocation
 ) -> ReadBody {
     let bytes = Array(text.utf8)
-    var whole = readBody(framing, bytes, limits: limits)
+    var whole = readBody(framing, bytes, of: direction, limits: limits)
     if whole.error != nil {
         // How much data came before the error depends on the pieces; that it comes does not.
         whole.data = []
         whole.consumed = 0
     }
     for cuts in (0...bytes.count).map({ [$0] }) + [Array(0...bytes.count)] {
-        var split = readBody(framing, bytes, cuts: cuts, limits: limits)
+        var split = readBody(framing, bytes, cuts: cuts, of: direction, limits: limits)
         if split.error != nil {
             split.data = []
             split.consumed = 0
@@ -75,7 +76,7 @@ private func readBodyInEveryWay(
         #expect(split == whole, "cut at \(cuts)", sourceLocation: sourceLocation)
     }
     for count in 0..<(whole.isFinished ? whole.consumed : bytes.count) {
-        let part = readBody(framing, Array(bytes[..<count]), limits: limits)
+        let part = readBody(framing, Array(bytes[..<count]), of: direction, limits: limits)
         #expect(!part.isFinished, "truncated to \(count)", sourceLocation: sourceLocation)
         #expect(
             part.error == nil || part.error == whole.error, "truncated to \(count)",
@@ -180,6 +181,17 @@ private func readBodyInEveryWay(
         let body = readBodyInEveryWay(.chunked, text)
         #expect(!body.isFinished)
         #expect(body.error == (error == .truncated ? nil : error))
+    }
+
+    @Test(arguments: ["3 \r\nabc\r\n0\t \r\n", "3   \r\nabc\r\n0\r\nX-Sum \t: 9\r\n"])
+    func `of a response may have the white space that clients take from servers`(text: String) {
+        let body = readBodyInEveryWay(.chunked, text + "\r\n", of: .response)
+        #expect(body.text == "abc" && body.isFinished)
+        #expect(body.trailers.isEmpty || body.trailers == "X-Sum: 9\r\n")
+        #expect(readBodyInEveryWay(.chunked, text + "\r\n").error != nil, "not of a request")
+        for text in ["3 4\r\n", " 3\r\n", "3 \nabc", "3 \rX", "0\r\n : x\r\n"] {
+            #expect(readBodyInEveryWay(.chunked, text, of: .response).error != nil, "\(text)")
+        }
     }
 
     @Test func `a chunk of the greatest size is no overflow`() {

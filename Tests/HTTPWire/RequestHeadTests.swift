@@ -192,6 +192,23 @@ import Testing
         #expect(head.fields.map(\.name) == ["Set-Cookie", "Vary", "Set-Cookie", "Vary"])
     }
 
+    /// RFC 9112 section 5.1; what is taken from servers is never taken from clients.
+    @Test func `loses white space before a colon`() throws {
+        let fields = "Server : x\r\nContent-Length\t : 3\r\nX-A: 1\r\n\r\n"
+        let head = try #require(
+            readHeadInEveryWay(.response(to: .get), "HTTP/1.1 200 OK\r\n" + fields).head)
+        #expect(head.fields.map(\.name) == ["Server", "Content-Length", "X-A"])
+        #expect(head.fields.map(\.isTight) == [false, false, true])
+        #expect(head.framing == .success(.length(3)))
+        let request = "GET / HTTP/1.1\r\nHost: a\r\n"
+        #expect(readHeadInEveryWay(.request, request + fields).error == .invalidFieldName)
+        for line in [" : x", ": x", "a b: x", "a b", "a ", "a", " a: x"] {
+            let reading = readHeadInEveryWay(
+                .response(to: .get), "HTTP/1.1 200 OK\r\n\(line)\r\n\r\n")
+            #expect(reading.error != nil, "\(line)")
+        }
+    }
+
     /// C028.
     @Test func `keeps values that are no UTF-8 byte for byte`() throws {
         let message =

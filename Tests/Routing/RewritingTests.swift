@@ -207,7 +207,10 @@ import Vocabulary
             "Location: https://other.example/?x&y"
         ),
         ("Location: next?api_key=SEKRET", "Location: next"),
-        ("Location: https://api.example.com/t?b=/../c", "Location: http://localhost:8080/p/t?b=/../c"),
+        (
+            "Location: https://api.example.com/t?b=/../c",
+            "Location: http://localhost:8080/p/t?b=/../c"
+        ),
         ("Content-Location: /t?api_key=SEKRET&b", "Content-Location: /t?b"),
         ("Refresh: 5; url=/t?api_key=SEKRET", "Refresh: 5; url=/t"),
         (
