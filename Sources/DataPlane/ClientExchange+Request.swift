@@ -37,6 +37,10 @@ extension ClientExchange {
             record.noteRefused(worker.requestHead, target, bytes)
             return answerPreflight(bytes)
         }
+        if worker.requestHead.forwardsLeft(in: bytes) == 0 {
+            record.noteRefused(worker.requestHead, target, bytes)
+            return answerOptions()
+        }
         let installed = terms.installed
         guard
             let index = installed.table.match(

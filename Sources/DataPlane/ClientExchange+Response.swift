@@ -159,8 +159,23 @@ extension ClientExchange {
         worker.output.removeAll()
         PageAccess.writePreflightAnswer(
             worker.requestHead, bytes, closes: closes, into: &worker.output)
+        sendEmpty("preflight", closes: closes)
+    }
+
+    /// OPTIONS that was to come no further than here (RFC 9110 section 7.6.2).
+    func answerOptions() {
+        let closes = endsConnection
+        worker.output.removeAll()
+        HeadWriter.appendStatusLine(204, into: &worker.output)
+        worker.output.append("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n")
+        if closes { HeadWriter.appendField("Connection", "close", into: &worker.output) }
+        worker.output.append("\r\n")
+        sendEmpty("max_forwards", closes: closes)
+    }
+
+    private func sendEmpty(_ code: StaticString, closes: Bool) {
         record.status = 204
-        record.ownCode = "preflight"
+        record.ownCode = code
         guard sendOwnResponse() else { return abandon() }
         finish(closes: closes)
     }

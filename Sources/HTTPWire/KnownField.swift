@@ -17,7 +17,7 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
     case date, server, age, expires, retryAfter, vary, cacheControl, pragma, altSvc
     case contentType, contentEncoding, contentRange, range, ifRange, maxForwards
     case accept, acceptEncoding, userAgent, referer
-    case secWebSocketKey, secWebSocketAccept, dpop, dpopNonce
+    case secWebSocketKey, secWebSocketAccept, dpop, dpopNonce, strictTransportSecurity
 }
 
 extension KnownField {
@@ -83,6 +83,7 @@ extension KnownField {
         case .secWebSocketAccept: "Sec-WebSocket-Accept"
         case .dpop: "DPoP"
         case .dpopNonce: "DPoP-Nonce"
+        case .strictTransportSecurity: "Strict-Transport-Security"
         }
     }
 
@@ -160,5 +161,6 @@ extension KnownFieldSet {
         .setCookie, .expect, .maxForwards, .cacheControl, .pragma, .range, .ifRange, .age, .expires,
         .date, .location, .retryAfter, .vary, .origin, .secFetchSite, .via, .forwarded,
         .xForwardedFor, .xForwardedHost, .xForwardedProto, .proxyStatus, .altSvc,
+        .strictTransportSecurity,
     ])
 }

@@ -137,7 +137,11 @@ package final class AccessGuard: Sendable {
         _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
     ) -> AccessRefusal? {
         if head.method == .connect || head.method == .trace { return .methodNotSupported }
-        if checksHost, let refusal = judgeHost(head, target, bytes) { return refusal }
+        if checksHost {
+            if let refusal = judgeHost(head, target, bytes) { return refusal }
+        } else if let host = Self.host(head, target, bytes), !Authority.isValid(host) {
+            return .hostInvalid
+        }
         if let refusal = judgeBrowser(head, bytes) { return refusal }
         // A preflight cannot carry what callers have to show, and asks for nothing but leave.
         if PageAccess.isPreflight(head) { return nil }
@@ -148,19 +152,23 @@ package final class AccessGuard: Sendable {
         return nil
     }
 
-    /// The authority of an absolute target counts instead of the Host field
-    /// (RFC 9112 section 3.2.2). A request without either is HTTP/1.0 and from no browser.
+    /// The host that is asked for: the authority of an absolute target counts instead of the Host field
+    /// (RFC 9112 section 3.2.2).
+    @inline(__always)
+    private static func host(
+        _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
+    ) -> UnsafeRawBufferPointer? {
+        target.form == .absolute
+            ? target.authority.bytes(in: bytes) : head.value(of: .host, in: bytes)
+    }
+
+    /// A request without a host is HTTP/1.0 and from no browser.
     private func judgeHost(
         _ head: borrowing MessageHead, _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
     ) -> AccessRefusal? {
-        let text: UnsafeRawBufferPointer
-        if target.form == .absolute {
-            // What is meant for a secured connection is not served on another (RFC 9110 section 7.4).
-            guard target.defaultPort == defaultPort else { return .hostNotAllowed }
-            text = target.authority.bytes(in: bytes)
-        } else if let host = head.value(of: .host, in: bytes) {
-            text = host
-        } else {
+        // What is meant for a secured connection is not served on another (RFC 9110 section 7.4).
+        if target.form == .absolute, target.defaultPort != defaultPort { return .hostNotAllowed }
+        guard let text = Self.host(head, target, bytes) else {
             return head.minorVersion == 0 ? nil : .hostNotAllowed
         }
         if let authority = Authority(text) {

@@ -34,9 +34,13 @@ extension HeaderPlan {
             keepsLength = head.present.contains(.contentLength)
             length = count
         }
-        if dropsProof(head, bytes) {
+        let forwards = head.forwardsLeft(in: bytes)
+        if forwards != nil || dropsProof(head, bytes) {
+            var drops = requestDrops
+            if forwards != nil { drops.insertKnown(.maxForwards) }
+            if dropsProof(head, bytes) { drops.insertKnown(.dpop) }
             FieldCopy.write(
-                head, bytes, dropping: requestDrops.with(.dpop, true), keepsLength: keepsLength,
+                head, bytes, dropping: drops, keepsLength: keepsLength,
                 keepsTrailer: isChunked, into: &output)
         } else {
             FieldCopy.write(
@@ -44,6 +48,11 @@ extension HeaderPlan {
                 keepsTrailer: isChunked, into: &output)
         }
 
+        if let forwards {
+            output.append("Max-Forwards: ")
+            output.append(decimal: max(forwards, 1) - 1)
+            output.append("\r\n")
+        }
         if let caller { writeCaller(caller, head, target, bytes, into: &output) }
         if let length, !keepsLength {
             output.append("Content-Length: ")
@@ -168,6 +177,15 @@ extension HeaderPlan {
 }
 
 extension MessageHead {
+    /// How often an OPTIONS request may still be forwarded (RFC 9110 section 7.6.2); nil where it does not say.
+    package func forwardsLeft(in bytes: UnsafeRawBufferPointer) -> UInt64? {
+        guard method == .options, let value = value(of: .maxForwards, in: bytes), !value.isEmpty,
+            value.allSatisfy(ASCII.isDigit)
+        else { return nil }
+        // More than anybody could mean is what we take for the most (the same section).
+        return value.reduce(0) { min($0 * 10 + UInt64($1 &- ASCII.zero), 1000) }
+    }
+
     /// What stands behind the question mark of the target; nil without one.
     func query(in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         let text = target.bytes(in: bytes)

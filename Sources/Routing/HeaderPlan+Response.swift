@@ -88,6 +88,7 @@ extension HeaderPlan {
             output.append("\r\n")
         }
         if isChunked { output.append("Transfer-Encoding: chunked\r\n") }
+        if head.status == 426, client.minorVersion > 0 { writeUpgrades(head, bytes, into: &output) }
         if closes {
             output.append("Connection: close\r\n")
         } else if client.minorVersion == 0 {
@@ -138,6 +139,19 @@ extension HeaderPlan {
             }
             output.append("\r\n")
         }
+    }
+
+    /// The protocols without which the upstream does not answer, which it must name and a client must hear
+    /// (RFC 9110 section 15.5.22).
+    private func writeUpgrades(
+        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer,
+        into output: inout ByteBuffer
+    ) {
+        guard head.present.contains(.upgrade) else { return }
+        for index in 0..<head.fieldCount where head.fields[index].known == .upgrade {
+            HeadWriter.appendField(head.fields[index], in: bytes, into: &output)
+        }
+        HeadWriter.appendField("Connection", "upgrade", into: &output)
     }
 
     private func writeCookies(

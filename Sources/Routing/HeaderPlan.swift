@@ -117,9 +117,11 @@ package final class HeaderPlan: Sendable {
         requestTrailerDrops = drops
         requestLines = lines
         // An alternative service (RFC 7838) is the upstream's, not that of the origin that the
-        // client asked, and would lead past the proxy.
-        var answerDrops = FieldNameSet(KnownFieldSet.hopByHop.union([.altSvc])).with(
-            .trailer, false)
+        // client asked, and would lead past the proxy. That an origin speaks TLS only (RFC 6797) is the
+        // upstream's to say of itself; a browser would believe it of localhost, whatever listens there.
+        var answerDrops = FieldNameSet(
+            KnownFieldSet.hopByHop.union([.altSvc, .strictTransportSecurity])
+        ).with(.trailer, false)
         var answerLines: [UInt8] = []
         for name in spec.removedResponseFields + spec.setResponseFields.map(\.name) {
             let field = try Self.name(name, number)

@@ -68,6 +68,18 @@ import Vocabulary
         #expect(upstream.failures.isEmpty)
     }
 
+    @Test func `OPTIONS that may be forwarded no more is answered here (RFC 9110 section 7.6.2)`()
+        throws
+    {
+        let upstream = try FakeUpstream { try $0.serve { _ in .ok("") } }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try plane.client()
+        let answer = try client.exchange("OPTIONS", "*", fields: [("Max-Forwards", "0")])
+        #expect(answer.status == 204 && answer.value("Allow")?.contains("GET") == true)
+        #expect(try client.exchange("OPTIONS", "/x", fields: [("Max-Forwards", "1")]).status == 200)
+        #expect(upstream.requests.map { $0.value("Max-Forwards") } == ["0"])
+    }
+
     @Test func `an upstream that cannot be reached is named as such`() throws {
         let plane = try TestPlane(upstream: "http://127.0.0.1:1")
         let answer = try plane.client().exchange()

@@ -39,6 +39,19 @@ import Testing
         #expect(try refusal(host: host) == .hostInvalid)
     }
 
+    @Test func `a Unix socket takes any host that is one, and nothing else (RFC 9112 section 3.2)`()
+        throws
+    {
+        let access = AccessGuard(port: 0, checksHost: false)
+        for host in ["localhost", "any.example:1", "[::1]:8080", "", "a_b"] {
+            #expect(try refusal(host: host, access) == nil, "\(host)")
+        }
+        for host in ["a b", "x\";for=1.2.3.4", "a\\", "u@h", "a/b", "a,b c"] {
+            #expect(try refusal(host: host, access) == .hostInvalid, "\(host)")
+        }
+        #expect(try refusal("GET http://a\"b/ HTTP/1.1\nHost: a", access) == .hostInvalid)
+    }
+
     @Test func `lets in names that were configured, with their ports`() throws {
         let hosts = ["files.localhost", "proxy.internal:9000", "[fd00::1]", "[fd00::2]:81"]
         let access = AccessGuard(port: 8080, allowedHosts: hosts.compactMap { HostAndPort($0) })

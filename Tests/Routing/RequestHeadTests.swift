@@ -203,6 +203,19 @@ import Vocabulary
         #expect(sent == "GET / HTTP/1.1\nHost: api.example\n")
     }
 
+    @Test(arguments: [
+        ("OPTIONS", "2", "1"), ("OPTIONS", "1", "0"), ("OPTIONS", "99999999999999999999", "999"),
+        ("OPTIONS", "x", "x"), ("GET", "2", "2"),
+    ])
+    func `counts how often OPTIONS may be forwarded (RFC 9110 section 7.6.2)`(
+        _ method: String, _ value: String, _ expected: String
+    ) throws {
+        let sent = try upstreamHead(
+            of: "\(method) / HTTP/1.1\nHost: a\nMax-Forwards: \(value)",
+            through: .to("https://b", credential: nil))
+        #expect(sent == "\(method) / HTTP/1.1\nHost: b\nMax-Forwards: \(expected)\n")
+    }
+
     @Test func `asks for a 100 only when told to`() throws {
         let text = "POST / HTTP/1.1\nHost: a\nExpect: 100-continue\nContent-Length: 2"
         let sent = try upstreamHead(of: text, through: .to("https://b"), forwardsExpect: true)

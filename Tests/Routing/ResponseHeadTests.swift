@@ -46,11 +46,23 @@ import Vocabulary
                 Proxy-Authenticate: Basic realm="x"
                 Upgrade: h2c
                 Alt-Svc: h3=":443"
+                Strict-Transport-Security: max-age=31536000
                 Trailer: X-Sum
                 Content-Length: 0
                 X-Kept: 1
                 """, through: spec)
         #expect(sent == "HTTP/1.1 200 OK\nContent-Length: 0\nX-Kept: 1\n")
+    }
+
+    @Test func `says which protocol the upstream requires (RFC 9110 section 15.5.22)`() throws {
+        let head = "HTTP/1.1 426 Upgrade Required\nConnection: upgrade\nUpgrade: TLS/1.2, foo/1"
+        let text = head + "\nContent-Length: 0"
+        let (sent, _) = try clientHead(of: text, through: spec)
+        #expect(
+            sent == "HTTP/1.1 426 Upgrade Required\nContent-Length: 0\n"
+                + "Upgrade: TLS/1.2, foo/1\nConnection: upgrade\n")
+        let (old, _) = try clientHead(of: text, through: spec, minorVersion: 0)
+        #expect(!old.contains("Upgrade:"))
     }
 
     @Test(arguments: [

@@ -75,6 +75,7 @@ private func readAgain(
         precondition(!ASCII.equalsIgnoringCase(name, "x-removed"), "a dropped field is dropped")
         if ASCII.equalsIgnoringCase(name, "access-control-allow-origin") { allowed += 1 }
         switch field.known {
+        case .upgrade where head.status == 426: break
         case .proxyConnection, .upgrade, .http2Settings:
             preconditionFailure("a field of the upstream's connection goes no further")
         default: break
