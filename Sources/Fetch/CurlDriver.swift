@@ -12,7 +12,8 @@ import Synchronization
 
 /// One use of libcurl. All but its making happens on the driver's thread, and nothing may block there.
 protocol Transfer: AnyObject, Sendable {
-    /// A handle ready to go; nil when the transfer cannot be made and has said so.
+    /// A handle ready to go; nil when the transfer cannot be made and has said so. Called again for
+    /// each further attempt of the handle's race.
     func begin() -> EasyHandle?
     /// Reads the result while the handle is still attached; what is returned is called afterwards.
     func conclude(_ handle: EasyHandle, _ code: CURLcode) -> () -> Void
@@ -109,6 +110,9 @@ private final class CurlLoop: Sendable {
 
     // MARK: - On the thread
 
+    /// How long nothing is looked at while something runs.
+    private static let turnMilliseconds: Int32 = 100
+
     /// Initialised once in a process and never undone (curl_global_init(3)).
     private static let isInitialised: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
@@ -124,21 +128,13 @@ private final class CurlLoop: Sendable {
         CCurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 1 << 20)
         state.withLock { $0.multi = multi }
 
-        var running: [UnsafeMutableRawPointer: (transfer: any Transfer, handle: EasyHandle)] = [:]
+        let transfers = RunningTransfers(multi)
         while let arrived = takeInbox() {
-            for transfer in arrived {
-                guard let handle = transfer.begin() else { continue }
-                guard curl_multi_add_handle(multi, handle.pointer) == CURLM_OK else {
-                    transfer.conclude(handle, CURLE_FAILED_INIT)()
-                    continue
-                }
-                running[handle.pointer] = (transfer, handle)
-            }
-            var count: Int32 = 0
-            curl_multi_perform(multi, &count)
-            conclude(multi, &running)
-            // Woken by sockets, by libcurl's own deadlines and by `submit`.
-            curl_multi_poll(multi, nil, 0, .max, nil)
+            for transfer in arrived { transfers.begin(transfer) }
+            transfers.perform()
+            // Woken by sockets, by libcurl's own deadlines and by `submit`. libcurl has none for an
+            // address that answers nothing (curl/curl#11920): it sees that only when it is asked.
+            curl_multi_poll(multi, nil, 0, transfers.isEmpty ? .max : Self.turnMilliseconds, nil)
         }
 
         let left = state.withLock { state in
@@ -147,10 +143,9 @@ private final class CurlLoop: Sendable {
             state.inbox = []
             return left
         }
-        for (_, one) in running { curl_multi_remove_handle(multi, one.handle.pointer) }
+        let cancelled = transfers.removeAll()
         curl_multi_cleanup(multi)
-        for (_, one) in running { one.transfer.cancel() }
-        for transfer in left { transfer.cancel() }
+        for transfer in cancelled + left { transfer.cancel() }
     }
 
     /// Nil when stopped.
@@ -160,22 +155,6 @@ private final class CurlLoop: Sendable {
             let taken = state.inbox
             state.inbox = []
             return taken
-        }
-    }
-
-    private func conclude(
-        _ multi: UnsafeMutableRawPointer,
-        _ running: inout [UnsafeMutableRawPointer: (transfer: any Transfer, handle: EasyHandle)]
-    ) {
-        var left: Int32 = 0
-        while let message = curl_multi_info_read(multi, &left) {
-            guard message.pointee.msg == CURLMSG_DONE, let pointer = message.pointee.easy_handle,
-                let one = running.removeValue(forKey: pointer)
-            else { continue }
-            // The message is gone once its handle is removed (curl_multi_info_read(3)).
-            let finish = one.transfer.conclude(one.handle, CCurl_result(message))
-            curl_multi_remove_handle(multi, pointer)
-            finish()
         }
     }
 }

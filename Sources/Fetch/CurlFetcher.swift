@@ -25,9 +25,18 @@ package struct CurlFetcher: Fetching {
     /// Goes on when the calling task is cancelled: a refresh that the server has acted on must
     /// arrive. It ends by itself at the request's timeout, and with the driver.
     package func fetch(_ request: OutboundRequest) async throws(FetchError) -> InboundResponse {
+        try await fetch(request, knownAddresses: [:])
+    }
+
+    /// - Parameter knownAddresses: answers in place of a resolver's, by name; for tests.
+    func fetch(
+        _ request: OutboundRequest, knownAddresses: [String: [String]]
+    ) async throws(FetchError) -> InboundResponse {
         let result = await withCheckedContinuation { continuation in
             driver.run(
-                RequestTransfer(request, proxy, caFile: caFile, trust: trust) { result in
+                RequestTransfer(
+                    request, proxy, caFile: caFile, trust: trust, known: knownAddresses
+                ) { result in
                     continuation.resume(returning: result)
                 })
         }

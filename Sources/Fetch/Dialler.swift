@@ -41,12 +41,15 @@ package final class Dialler: Sendable {
     }
 }
 
-private final class DialTransfer: Transfer {
+// SAFETY: what changes belongs to the driver's thread, which alone calls these methods and runs
+// libcurl's callbacks.
+private final class DialTransfer: Transfer, @unchecked Sendable {
     private let target: DialTarget
     private var origin: Origin { target.origin }
     private let known: [String: [String]]
     private let hop: ForwardProxy.Hop?
     private let timeoutMilliseconds: UInt64
+    private let race = AddressRace()
     private let done: @Sendable (Result<Int32, DialFailure>) -> Void
 
     init(
@@ -86,7 +89,10 @@ private final class DialTransfer: Transfer {
             handle.set(CURLOPT_HTTPPROXYTUNNEL, 1)
             handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         }
-        let limit = Int(clamping: min(max(timeoutMilliseconds, 1), UInt64(Int32.max)))
+        // The addresses of a proxy are few, and a tunnel asked for twice is two connections beyond it.
+        if hop == nil { handle.race = race }
+        let limit = race.left(
+            ofMilliseconds: Int(clamping: min(timeoutMilliseconds, UInt64(Int32.max))))
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, limit)
         handle.set(CURLOPT_TIMEOUT_MS, limit)
         return handle

@@ -23,6 +23,8 @@ final class EasyHandle {
     private var knownAddresses: UnsafeMutablePointer<curl_slist>?
     /// Which addresses may be connected to; nil for all.
     private(set) var policy: AddressPolicy?
+    /// What it shares with other attempts for the same transfer; nil where it is the only one.
+    var race: AddressRace?
     /// libcurl reads it during the transfer.
     private var address: WebAddress?
 
@@ -42,16 +44,19 @@ final class EasyHandle {
         set(CURLOPT_TCP_KEEPALIVE, 1)
         // A name that moves is found again this soon, in seconds.
         set(CURLOPT_DNS_CACHE_TIMEOUT, 30)
+        // SAFETY: the handle outlives its transfer.
+        let context = Unmanaged.passUnretained(self).toOpaque()
         CCurl_set_open_socket(pointer, openSocket)
-        CCurl_set_pointer(
-            // SAFETY: the handle outlives its transfer.
-            pointer, CURLOPT_OPENSOCKETDATA, Unmanaged.passUnretained(self).toOpaque())
+        CCurl_set_pointer(pointer, CURLOPT_OPENSOCKETDATA, context)
+        CCurl_set_pointer(pointer, CURLOPT_PREREQDATA, context)
         CCurl_set_before_request(pointer) { context, _, _, _, _ in
             // SAFETY: the handle outlives its transfer; both are the driver's.
-            Unmanaged<EasyHandle>.fromOpaque(context!).takeUnretainedValue().hasBegun = true
+            let handle = Unmanaged<EasyHandle>.fromOpaque(context!).takeUnretainedValue()
+            // The request is sent once, whatever number of connections is made for it.
+            guard handle.race?.isWon(by: handle) != false else { return CURL_PREREQFUNC_ABORT }
+            handle.hasBegun = true
             return CURL_PREREQFUNC_OK
         }
-        CCurl_set_pointer(pointer, CURLOPT_PREREQDATA, Unmanaged.passUnretained(self).toOpaque())
     }
 
     deinit {
@@ -176,20 +181,26 @@ private func openSocket(
     guard let address, let context else { return -1 }
     // SAFETY: the handle outlives its transfer; both are the driver's.
     let handle = Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
-    if let policy = handle.policy {
-        // The address stands at the end of the structure, whole (CURLOPT_OPENSOCKETFUNCTION(3)).
-        guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr),
-            policy.admits(
-                (UnsafeRawPointer(address) + offset).assumingMemoryBound(to: sockaddr.self))
-        else { return -1 }
+    // The address stands at the end of the structure, whole (CURLOPT_OPENSOCKETFUNCTION(3)).
+    guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return -1 }
+    let name = UnsafeRawPointer(address) + offset
+    if let policy = handle.policy, !policy.admits(name.assumingMemoryBound(to: sockaddr.self)) {
+        return -1
     }
+    guard let race = handle.race else { return newSocket(address.pointee) }
+    let bytes = UnsafeRawBufferPointer(start: name, count: Int(address.pointee.addrlen))
+    guard !race.hasTried(bytes) else { return -1 }
+    let descriptor = newSocket(address.pointee)
+    if descriptor >= 0 { race.trying(bytes, with: descriptor) }
+    return descriptor
+}
+
+private func newSocket(_ address: curl_sockaddr) -> Int32 {
     #if canImport(Glibc)
         return socket(
-            address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
-            address.pointee.protocol)
+            address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
     #else
-        let descriptor = socket(
-            address.pointee.family, address.pointee.socktype, address.pointee.protocol)
+        let descriptor = socket(address.family, address.socktype, address.protocol)
         if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         return descriptor
     #endif

@@ -21,6 +21,8 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
     private let proxy: ForwardProxy
     private let caFile: String?
     private let trust: SharedTrust?
+    private let known: [String: [String]]
+    private let race = AddressRace()
     private let done: @Sendable (Result<InboundResponse, FetchError>) -> Void
 
     private var address: WebAddress?
@@ -33,9 +35,11 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
 
     init(
         _ request: OutboundRequest, _ proxy: ForwardProxy, caFile: String?, trust: SharedTrust?,
+        known: [String: [String]],
         done: @escaping @Sendable (Result<InboundResponse, FetchError>) -> Void
     ) {
         self.request = request
+        self.known = known
         self.proxy = proxy
         self.caFile = caFile
         self.trust = trust
@@ -51,7 +55,12 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
             hop = proxy.hop(for: address.origin)
             handle.set(address)
             handle.set(hop)
-            if let path = request.unixSocket { handle.set(CURLOPT_UNIX_SOCKET_PATH, path) }
+            if let path = request.unixSocket {
+                handle.set(CURLOPT_UNIX_SOCKET_PATH, path)
+            } else if hop == nil {
+                handle.race = race
+                handle.set(knownAddresses: known, port: address.origin.port)
+            }
             // A proxy's address is its owner's choice, and where it leads is not for us to see.
             if request.reach == .publicOnly, hop == nil {
                 handle.set(AddressPolicy(.registeredOnly))
@@ -136,10 +145,12 @@ extension RequestTransfer {
     }
 
     private func setLimits(of handle: EasyHandle) {
-        let limit = min(max(request.timeoutMilliseconds, 1), UInt64(Int32.max))
-        handle.set(CURLOPT_TIMEOUT_MS, Int(limit))
-        handle.set(
-            CURLOPT_CONNECTTIMEOUT_MS, Int(min(limit, RequestTransfer.connectMillisecondsMax)))
+        func set(_ option: CURLoption, _ limit: UInt64) {
+            handle.set(option, race.left(ofMilliseconds: Int(clamping: limit)))
+        }
+        let limit = min(request.timeoutMilliseconds, UInt64(Int32.max))
+        set(CURLOPT_TIMEOUT_MS, limit)
+        set(CURLOPT_CONNECTTIMEOUT_MS, min(limit, RequestTransfer.connectMillisecondsMax))
     }
 
     private func setTrust(of handle: EasyHandle) {

@@ -50,10 +50,12 @@ final class SilentPort {
     let port: UInt16
     private var descriptors: [Int32] = []
 
-    init() throws {
+    /// - Parameter host: the last number of an address 127.0.0.x.
+    init(host: UInt8 = 1, port wanted: UInt16 = 0) throws {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_addr.s_addr = (UInt32(0x7F00_0000) | UInt32(host)).bigEndian
+        address.sin_port = wanted.bigEndian
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let listener = socket(AF_INET, kind, 0)
