@@ -68,13 +68,14 @@ final class AddressPolicy {
         }
     }
 
-    /// RFC 6890 and the registry that it began; 100.100.100.200 is the metadata service of a cloud.
+    /// RFC 6890 and the registry that it began; 100.100.100.200 and 168.63.129.16 are services of
+    /// clouds for their own machines, the latter at a public address.
     private static func kind(v4 address: UInt32) -> Kind {
         func isIn(_ network: UInt32, _ bits: UInt32) -> Bool {
             address >> (32 - bits) == network >> (32 - bits)
         }
         if isIn(0xA9FE_0000, 16) || isIn(0xE000_0000, 4) || isIn(0xF000_0000, 4)
-            || address == 0x6464_64C8
+            || address == 0x6464_64C8 || address == 0xA83F_8110
         {
             return .special
         }
@@ -105,7 +106,11 @@ final class AddressPolicy {
         // fe80::/10, ff00::/8, and fd00:ec2::254, the metadata service of a cloud.
         if high >> 54 == 0xFE80 >> 6 || high >> 56 == 0xFF { return .special }
         if high == 0xFD00_0EC2_0000_0000, low == 0x254 { return .special }
-        return high >> 57 == 0xFC >> 1 ? .local : .open
+        // fc00::/7, fec0::/10 (site-local until RFC 3879), and 64:ff9b:1::/48, a site's own NAT64
+        // (RFC 8215), whose addresses of IPv4 stand where only the site knows.
+        let isSite =
+            high >> 57 == 0xFC >> 1 || high >> 54 == 0xFEC0 >> 6 || high >> 16 == 0x0064_FF9B_0001
+        return isSite ? .local : .open
     }
 
     private static func isRegistered(_ address: UnsafePointer<sockaddr>) -> Bool {

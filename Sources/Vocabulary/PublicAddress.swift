@@ -15,6 +15,8 @@ package enum PublicAddress {
         (0x0000_0000, 8), (0x0A00_0000, 8), (0x6440_0000, 10), (0x7F00_0000, 8),
         (0xA9FE_0000, 16), (0xAC10_0000, 12), (0xC000_0000, 24), (0xC0A8_0000, 16),
         (0xC612_0000, 15), (0xE000_0000, 3),
+        // A cloud's service for its own machines.
+        (0xA83F_8110, 32),
     ]
 
     /// - Parameter address: in the order of its bytes, most significant first.
