@@ -21,15 +21,17 @@ extension Worker {
         else { return .final }
         let challenges = readChallenges(bytes)
         let isBound = record.isProven
+        let scheme = credentials.withLine(slot) { RefusalTable.scheme(of: $0) }
         let finding = RefusalTable.finding(
-            challenges, isBound: isBound, bringsNonce: isBound && hasNewNonce(record))
+            challenges, scheme: scheme, isBound: isBound,
+            bringsNonce: isBound && hasNewNonce(record))
         let ruled = RefusalTable.verdict(status, challenges, by: rules)
         var verdict = ruled ?? RefusalTable.verdict(status, finding)
         // A token that was replaced meanwhile says nothing of the one there is now.
         if ruled == nil, status == 401, case .usable(let newest) = offer(slot), newest > sent {
             verdict = verdict == .final ? .rejected : verdict
         }
-        let challenge = RefusalTable.decisive(challenges ?? [], isBound: isBound)
+        let challenge = RefusalTable.decisive(challenges ?? [], scheme: scheme)
         var facts = ChallengeFacts(
             responseHead, bytes, from: record.upstreamOrigin, challenge, among: challenges ?? [])
         facts.isAfterRenewal = verdict == .rejected && exchange.hasReplayed

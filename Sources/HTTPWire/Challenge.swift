@@ -25,20 +25,29 @@ package struct Challenge: Hashable, Sendable {
 }
 
 extension MessageHead {
-    /// The challenges of all fields of that kind, in order.
+    /// The challenges of all fields of that kind, in order. One that cannot be read is passed over,
+    /// up to the next comma, where anything else can be.
     package func challenges(
         in bytes: UnsafeRawBufferPointer, of known: KnownField = .wwwAuthenticate
     ) throws(WireError) -> [Challenge] {
         var challenges: [Challenge] = []
+        var hasUnreadable = false
         for index in 0..<fieldCount where fields[index].known == known {
             var reader = ChallengeReader(fields[index].value.bytes(in: bytes))
-            while let challenge = try reader.next() {
-                guard challenges.count < ChallengeReader.partsMax else {
-                    throw .tooManyChallengeParts(limit: ChallengeReader.partsMax)
+            while !reader.isAtEnd {
+                do throws(WireError) {
+                    guard let challenge = try reader.next() else { break }
+                    guard challenges.count < ChallengeReader.partsMax else {
+                        throw .tooManyChallengeParts(limit: ChallengeReader.partsMax)
+                    }
+                    challenges.append(challenge)
+                } catch .invalidChallenge {
+                    hasUnreadable = true
+                    reader.skipToComma()
                 }
-                challenges.append(challenge)
             }
         }
+        if challenges.isEmpty && hasUnreadable { throw .invalidChallenge }
         return challenges
     }
 }
@@ -56,7 +65,15 @@ package struct ChallengeReader {
     /// The bytes must outlive the reader.
     package init(_ value: UnsafeRawBufferPointer) { bytes = value }
 
-    /// The next challenge, or nil behind the last. After an error nothing more can be read.
+    package var isAtEnd: Bool { offset >= bytes.count }
+
+    /// After an error: goes behind the next comma, wherever that stands.
+    package mutating func skipToComma() {
+        while offset < bytes.count, bytes[offset] != ASCII.comma { offset += 1 }
+        if offset < bytes.count { offset += 1 }
+    }
+
+    /// The next challenge, or nil behind the last. After an error only `skipToComma` helps.
     package mutating func next() throws(WireError) -> Challenge? {
         _ = skipCommas()
         guard offset < bytes.count else { return nil }

@@ -56,8 +56,12 @@ private func challenges(_ fields: [String]) -> [Challenge]? {
         Answer(
             .insufficientAuthentication,
             #"Bearer error="insufficient_user_authentication", acr_values="gold""#),
-        Answer(.otherError, #"Bearer error="token_sunburnt""#),
-        Answer(.unreadable, #"Bearer error="#, #"=,="#),
+        Answer(.otherError, #"Bearer error="expired_token""#),
+        Answer(.unreadable, #"=,="#, "Bearer realm=x y"),
+        // What cannot be read hides nothing else.
+        Answer(
+            .insufficientScope, "Basic realm=foo bar", #"Bearer error="insufficient_scope""#),
+        Answer(.insufficientScope, #"Basic realm=foo bar, Bearer error="insufficient_scope""#),
         // A bearer credential cannot answer for a nonce.
         Answer(.invalidRequest, #"DPoP error="use_dpop_nonce""#, bringsNonce: true),
         // With a proof the challenge of its own scheme counts (RFC 9449 section 7.2).
@@ -75,12 +79,49 @@ private func challenges(_ fields: [String]) -> [Challenge]? {
     @Test(arguments: answers)
     fileprivate func `understands challenges (F66)`(answer: Answer) {
         let finding = RefusalTable.finding(
-            challenges(answer.fields), isBound: answer.isBound, bringsNonce: answer.bringsNonce)
+            challenges(answer.fields), scheme: answer.isBound ? "dpop" : "bearer",
+            isBound: answer.isBound, bringsNonce: answer.bringsNonce)
         #expect(finding == answer.finding)
     }
 
+    @Test(arguments: [
+        ("Authorization: Basic dTp0b2s=\r\n", #"Basic realm="x""#, Finding.unnamed),
+        ("Authorization: Basic dTp0b2s=\r\n", "Negotiate", .foreign),
+        ("Authorization: Basic dTp0b2s=\r\n", #"Basic realm="x", Negotiate"#, .unnamed),
+        ("authorization: Token abc\r\n", "Token", .unnamed),
+        ("Authorization: GenieKey abc\r\n", #"geniekey realm="x""#, .unnamed),
+        ("Authorization: Bearer abc\r\n", "Token", .unnamed),
+        ("Authorization: Bearer abc\r\n", #"OAuth realm="x""#, .unnamed),
+        ("Authorization: Bearer abc\r\n", #"JWT realm="x""#, .unnamed),
+        ("Authorization: Bearer abc\r\n", #"Basic realm="x""#, .foreign),
+        // Nobody says in which scheme a key alone, another field or a parameter is.
+        ("Authorization: abc\r\n", #"Basic realm="x""#, .unnamed),
+        ("X-Api-Key: abc\r\n", #"ApiKey realm="x""#, .unnamed),
+        ("X-Api-Key: abc\r\n", #"Basic realm="x""#, .unnamed),
+        ("X-Api-Key: a b\r\n", #"Basic, Bearer error="insufficient_scope""#, .insufficientScope),
+        ("key=authorization:%20b", #"Basic realm="x""#, .unnamed),
+    ])
+    func `understands challenges in the scheme that was sent`(
+        line: String, field: String, expected: Finding
+    ) {
+        let scheme = Array(line.utf8).withUnsafeBytes { RefusalTable.scheme(of: $0) }
+        let finding = RefusalTable.finding(
+            challenges([field]), scheme: scheme, isBound: false, bringsNonce: false)
+        #expect(finding == expected)
+    }
+
+    @Test(arguments: ["Invalid_Token", "invalid_token ", "'invalid_token'", "INVALID_TOKEN"])
+    func `understands an error however it is written`(error: String) {
+        let finding = RefusalTable.finding(
+            challenges(["Bearer error=\"\(error)\""]), scheme: "bearer", isBound: false,
+            bringsNonce: false)
+        #expect(finding == .invalidToken)
+    }
+
     /// Everything that is not here is passed on.
-    static let renewed: Set<Finding> = [.invalidToken, .unnamed, .noChallenge, .unreadable]
+    static let renewed: Set<Finding> = [
+        .invalidToken, .unnamed, .noChallenge, .unreadable, .otherError,
+    ]
 
     @Test func `leads to one verdict for each status and finding`() {
         for status in 400...599 {

@@ -89,6 +89,25 @@ import Testing
         #expect(challenges[1].parameter("scope") == nil)
     }
 
+    @Test(arguments: [
+        "Basic realm=foo bar, Bearer error=\"x\"",
+        "Basic realm=foo bar\r\nWWW-Authenticate: Bearer error=\"x\"",
+        "=, Bearer error=\"x\", Basic realm=\"", "Bearer error=\"x\"\r\nWWW-Authenticate: \"",
+        "Basic realm=foo bar, charset=\"UTF-8\", Bearer error=\"x\"",
+    ])
+    func `that cannot be read hides no other`(value: String) throws {
+        let found = try challenges("HTTP/1.1 401 No\r\nWWW-Authenticate: \(value)\r\n\r\n").get()
+        #expect(found.map(\.scheme) == ["bearer"])
+        #expect(found.first?.parameter("error") == "x")
+    }
+
+    @Test(arguments: ["=,=", "Basic realm=foo bar", "\"", "Bearer a=b c, =, \"x"])
+    func `of which none can be read is an error`(value: String) {
+        #expect(
+            challenges("HTTP/1.1 401 No\r\nWWW-Authenticate: \(value)\r\n\r\n")
+                == .failure(.invalidChallenge))
+    }
+
     @Test(arguments: ["Basic, ", "Basic a=b, "])
     func `has a limit in number`(part: String) throws {
         func message(_ count: Int) -> String {
