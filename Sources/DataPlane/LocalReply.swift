@@ -272,7 +272,8 @@ extension LocalReply {
             ReplyText(
                 502, "forward_proxy_failed", "The forward proxy failed",
                 "the forward proxy did not connect to the API: \(reason)", "proxy_internal_error",
-                hint: "check \"forward_proxy\" or the variables HTTPS_PROXY and NO_PROXY")
+                hint: "check \"forward_proxy\" or the variables HTTPS_PROXY and NO_PROXY; it must "
+                    + "allow CONNECT to the API's port, for http as well")
         case .other(let reason):
             ReplyText(
                 502, "upstream_unreachable", "The API cannot be reached",
