@@ -238,9 +238,11 @@ extension CredentialKeeper {
                 source = OAuthSource(
                     settings.id, oauth, discovery: discovery, in: surroundings)
             }
-        case .fixed(let secret): source = FixedSource(secret, in: surroundings)
+        case .fixed(let secret):
+            source = FixedSource(secret, for: settings.injection, in: surroundings)
         case .command(let arguments, let lifetime):
-            source = ProgramSource(arguments, lifetimeSeconds: lifetime, in: surroundings)
+            source = ProgramSource(
+                arguments, lifetimeSeconds: lifetime, for: settings.injection, in: surroundings)
         }
         self.init(
             settings.id, source: source, desk: desk, policy: policy, in: surroundings,

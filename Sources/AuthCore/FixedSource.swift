@@ -8,12 +8,17 @@ import Vocabulary
 /// A file or a variable.
 actor FixedSource: CredentialSource {
     private let source: SecretSource
+    private let injection: Injection
     private let surroundings: Surroundings
     private var stamp: FileStamp?
     private var hasLooked = false
 
-    init(_ source: SecretSource, in surroundings: Surroundings) {
+    init(
+        _ source: SecretSource, for injection: Injection = Injection(),
+        in surroundings: Surroundings
+    ) {
         self.source = source
+        self.injection = injection
         self.surroundings = surroundings
     }
 
@@ -24,8 +29,8 @@ actor FixedSource: CredentialSource {
         hasLooked = true
         self.stamp = stamp
         do throws(SecretError) {
-            let token = try SecretText.token(
-                try await source.readRaw(in: surroundings), source: source.name)
+            let token = try SecretText.credential(
+                try await source.readRaw(in: surroundings), source: source.name, for: injection)
             return .changed(
                 Supply(
                     token: Token(token, usableUntil: nil, lifetimeMilliseconds: nil),
@@ -48,10 +53,15 @@ actor FixedSource: CredentialSource {
 struct ProgramSource: CredentialSource {
     private let arguments: [String]
     private let lifetimeSeconds: Int64?
+    private let injection: Injection
     private let surroundings: Surroundings
 
-    init(_ arguments: [String], lifetimeSeconds: Int64?, in surroundings: Surroundings) {
+    init(
+        _ arguments: [String], lifetimeSeconds: Int64?, for injection: Injection = Injection(),
+        in surroundings: Surroundings
+    ) {
         self.arguments = arguments
+        self.injection = injection
         self.lifetimeSeconds = lifetimeSeconds
         self.surroundings = surroundings
     }
@@ -84,14 +94,15 @@ struct ProgramSource: CredentialSource {
         _ printed: SecretBytes, source: String
     ) throws(SecretError) -> (SecretBytes, Int64?) {
         guard let object = (try? JSONReader.read(printed, strings: .secret))?.asObject else {
-            return (try SecretText.token(printed, source: source), nil)
+            return (try SecretText.credential(printed, source: source, for: injection), nil)
         }
         guard let token = object["access_token"]?.asSecret else { throw .noToken(source: source) }
         let lifetime = object["expires_in"]
         let seconds =
             lifetime?.asNumber?.truncated ?? lifetime?.asRevealedString.flatMap { Int64($0) }
         return (
-            try SecretText.token(token, source: source), seconds.flatMap { $0 > 0 ? $0 : nil }
+            try SecretText.credential(token, source: source, for: injection),
+            seconds.flatMap { $0 > 0 ? $0 : nil }
         )
     }
 }

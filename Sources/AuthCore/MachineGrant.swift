@@ -78,7 +78,7 @@ extension SecretError {
     var lack: Lack {
         switch self {
         case .fileUnreadable, .notAFile, .variableMissing, .empty, .tooLarge, .unusableCharacter,
-            .program, .noToken:
+            .program, .noToken, .looksLikeJSON, .severalWords:
             .unavailable(reason: message)
         case .unusableKey: .misconfigured(reason: message)
         }

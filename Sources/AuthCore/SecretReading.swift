@@ -26,6 +26,10 @@ package enum SecretError: Error, Hashable, Sendable {
     case program(ProgramError)
     /// JSON without an `access_token`.
     case noToken(source: String)
+    /// JSON in a token's place, or JSON that cannot be read.
+    case looksLikeJSON(source: String)
+    /// A sentence, or a token with its scheme.
+    case severalWords(source: String)
     /// Neither a private key nor a key file, or one that does not fit what is signed with it.
     case unusableKey(source: String, reason: String)
 }
@@ -44,6 +48,11 @@ extension SecretError {
             "\(source) has a character at byte \(offset) that cannot be part of a secret"
         case .program(let error): error.message
         case .noToken(let source): "\(source) gives JSON without an \"access_token\""
+        case .looksLikeJSON(let source):
+            "\(source) looks like JSON and cannot be used as it is; give the token alone"
+        case .severalWords(let source):
+            "\(source) has a space inside, which no bearer token has; give the token alone, "
+                + "without \"Bearer\""
         case .unusableKey(let source, let reason): "\(source) cannot be used: \(reason)"
         }
     }
@@ -66,6 +75,31 @@ enum SecretText {
                 throw .unusableCharacter(source: source, at: offset)
             }
             return SecretBytes(copying: UnsafeRawBufferPointer(rebasing: kept))
+        }
+    }
+
+    /// What goes upstream as a credential must not be something else by mistake: a document with more
+    /// secrets in it, a message, or a token that has its scheme already (RFC 6750 section 2.1).
+    static func credential(
+        _ bytes: SecretBytes, source: String, for injection: Injection
+    ) throws(SecretError) -> SecretBytes {
+        guard !looksLikeJSON(bytes) else { throw .looksLikeJSON(source: source) }
+        let token = try token(bytes, source: source)
+        let isBearer = injection.form == .token && injection.prefix.lowercased() == "bearer "
+        let hasBlank = token.withBytes { $0.contains { $0 == ASCII.space || $0 == ASCII.tab } }
+        guard !isBearer || !hasBlank else { throw .severalWords(source: source) }
+        return token
+    }
+
+    private static func looksLikeJSON(_ bytes: SecretBytes) -> Bool {
+        bytes.withBytes { bytes in
+            let isBlank: (UInt8) -> Bool = { $0 <= 0x20 || [0xEF, 0xBB, 0xBF].contains($0) }
+            let text = bytes.drop(while: isBlank)
+            switch text.first {
+            case 0x7B, 0x5B: return text.contains(ASCII.quote)
+            case ASCII.quote: return text.dropFirst().last { !isBlank($0) } == ASCII.quote
+            default: return false
+            }
         }
     }
 

@@ -27,7 +27,7 @@ package struct StatusDesk: Sendable {
         case .fixed(let source):
             let kind: CredentialStatus.Kind = if case .file = source { .file } else { .environment }
             // It was looked at just now; what a note says of earlier is no longer true.
-            return await fixed(settings.id, kind, source)
+            return await fixed(settings, kind, source)
         case .command:
             // Running it could cost a person's attention.
             var status = CredentialStatus(id: settings.id, kind: .command, state: .renewable)
@@ -40,12 +40,13 @@ package struct StatusDesk: Sendable {
     }
 
     private func fixed(
-        _ id: CredentialID, _ kind: CredentialStatus.Kind, _ source: SecretSource
+        _ settings: CredentialSettings, _ kind: CredentialStatus.Kind, _ source: SecretSource
     ) async -> CredentialStatus {
-        var status = CredentialStatus(id: id, kind: kind, state: .usable)
+        var status = CredentialStatus(id: settings.id, kind: kind, state: .usable)
         do throws(SecretError) {
-            _ = try SecretText.token(
-                try await source.readRaw(in: surroundings), source: source.name)
+            _ = try SecretText.credential(
+                try await source.readRaw(in: surroundings), source: source.name,
+                for: settings.injection)
         } catch {
             status.state = .unavailable
             status.detail = error.message

@@ -45,6 +45,40 @@ import Vocabulary
     }
 }
 
+@Suite struct `Credential text` {
+    private func problem(_ text: String, _ injection: Injection = Injection()) -> SecretError? {
+        do throws(SecretError) {
+            _ = try SecretText.credential(SecretBytes(text), source: "x", for: injection)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test(arguments: [
+        #"{"access_token":"T","refresh_token":"R","scope":"a","scope":"a"}"#,
+        #"{"access_token":"T",}"#, #"{"access_token":"T"#, #"["T"]"#, #""T""#, "\"T\"\n",
+        "{\n  \"access_token\": \"T\"\n}\n", "\u{FEFF}{\"a\":1}",
+    ])
+    func `that is a document is not sent as a token (C042)`(text: String) {
+        #expect(problem(text) == .looksLikeJSON(source: "x"))
+        #expect(problem(text, Injection(field: "X-Key", prefix: "")) == .looksLikeJSON(source: "x"))
+    }
+
+    @Test(arguments: ["ERROR: please run login first", "Bearer abc"])
+    func `that is a sentence is no bearer token`(text: String) {
+        #expect(problem(text) == .severalWords(source: "x"))
+    }
+
+    @Test func `that is only unusual is sent`() {
+        for text in ["{abc}", "[x", "\"x", "a{\"b\"}", "abc"] { #expect(problem(text) == nil) }
+        #expect(problem("a b", Injection(field: "X-Key", prefix: "")) == nil)
+        var basic = Injection(prefix: "Basic ")
+        basic.form = .basic(user: "u")
+        #expect(problem("pass word", basic) == nil)
+    }
+}
+
 @Suite struct `Token from a file` {
     private func credential(_ path: String) -> CredentialSettings {
         CredentialSettings(id: github, kind: .fixed(.file(path: path)))
@@ -218,8 +252,10 @@ import Vocabulary
         (["/bin/sh", "-c", "printf 'a\\nb'"], "character"),
         (["/bin/sh", "-c", "printf 'a\\r\\nX-Evil: b\\n'"], "character"),
         (["/bin/sh", "-c", "true"], "empty"), (["/bin/sh", "-c", "echo '{}'"], "access_token"),
-        (["/bin/sh", "-c", #"echo '{"access_token":"a\nb"}'"#], "character"),
+        (["/bin/sh", "-c", #"printf '%s' '{"access_token":"a\nb"}'"#], "character"),
         (["/bin/sh", "-c", "yes | head -c 100000"], "more than"),
+        (["/bin/sh", "-c", #"echo '{"access_token":"a","a":1,"a":1}'"#], "JSON"),
+        (["/bin/sh", "-c", "echo ERROR: please log in"], "space"),
     ])
     func `that is none is refused`(arguments: [String], reason: String) async throws {
         let ground = try Ground()
