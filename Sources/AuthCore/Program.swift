@@ -91,7 +91,7 @@ struct Program: Sendable {
             }
         }
         defer { close(ends.read) }
-        let outcome = collect(ends.read)
+        let outcome = collect(ends.read, from: ends.child)
         if case .success = outcome {} else { kill(-ends.child, SIGKILL) }
         let status = Self.wait(
             ends.child, outcome.isSuccess ? .atMost(seconds: secondsMax) : .untilItEnds)
@@ -105,18 +105,31 @@ struct Program: Sendable {
 
     // MARK: Output
 
-    private func collect(_ descriptor: Int32) -> Result<SecretBytes, ProgramError> {
+    /// How long its output is read on after its own end, in milliseconds. What it left running may
+    /// hold the output open for ever.
+    private static let readOnMilliseconds: UInt64 = 200
+    /// How often it is looked at while it says nothing.
+    private static let lookMilliseconds: UInt64 = 50
+
+    private func collect(
+        _ descriptor: Int32, from child: pid_t
+    ) -> Result<SecretBytes, ProgramError> {
         let deadline = SystemTime.bootTime().advanced(byMilliseconds: UInt64(secondsMax) * 1000)
         var block = [UInt8](repeating: 0, count: bytesMax + 1)
         defer { block.withUnsafeMutableBytes { wipe($0) } }
         var filled = 0
+        var end: BootTime?
         while true {
             let now = SystemTime.bootTime()
+            if let end, now >= end { break }
             guard now < deadline else {
                 return .failure(.timedOut(program: name, seconds: secondsMax))
             }
+            if end == nil, Self.hasEnded(child) {
+                end = now.advanced(byMilliseconds: Self.readOnMilliseconds)
+            }
             var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            let left = deadline.milliseconds - now.milliseconds
+            let left = min(deadline.milliseconds - now.milliseconds, Self.lookMilliseconds)
             guard poll(&wanted, 1, Int32(clamping: left)) > 0 else { continue }
             let taken = block.withUnsafeMutableBytes { target in
                 read(descriptor, target.baseAddress! + filled, target.count - filled)
@@ -189,6 +202,13 @@ struct Program: Sendable {
         let code = posix_spawnp(&child, name, &actions, &attributes, words, variables)
         guard code == 0 else { throw .cannotStart(program: name, code: code) }
         return child
+    }
+
+    /// Whether it has ended; it still has to be waited for.
+    private static func hasEnded(_ child: pid_t) -> Bool {
+        var facts = siginfo_t()
+        return waitid(P_PID, id_t(child), &facts, WEXITED | WNOHANG | WNOWAIT) == 0
+            && facts.si_signo == SIGCHLD
     }
 
     private enum End {

@@ -289,6 +289,21 @@ import Vocabulary
         }
     }
 
+    @Test func `that leaves something running behind it has said all`() async throws {
+        let ground = try Ground()
+        let mark = ground.directory.path("mark")
+        let begin = ContinuousClock.now
+        let program = Program(
+            ["/bin/sh", "-c", "sleep 600 & echo $! > \(mark); echo token"],
+            environment: ground.surroundings.environment, secondsMax: 30)
+        #expect(reveal(try await program.output()) == "token\n")
+        #expect(begin.duration(to: .now) < .seconds(20))
+        // An agent that it started for later is left alone.
+        let text = try #require(try Files.read(mark)).text
+        let child = try #require(pid_t(text.dropLast()))
+        #expect(kill(child, SIGKILL) == 0)
+    }
+
     @Test func `runs once for a hundred requests`() async throws {
         let ground = try Ground()
         let counter = ground.directory.path("count")
