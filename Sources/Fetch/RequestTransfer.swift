@@ -27,6 +27,7 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
 
     private var address: WebAddress?
     private var hop: ForwardProxy.Hop?
+    private weak var first: EasyHandle?
     private var bodySent = 0
     private var head = ResponseHead()
     private var body: SecretCollector
@@ -53,6 +54,7 @@ final class RequestTransfer: Transfer, @unchecked Sendable {
             let handle = EasyHandle()
             self.address = address
             hop = proxy.hop(for: address.origin)
+            first = first ?? handle
             handle.set(address)
             handle.set(hop)
             if let path = request.unixSocket {
@@ -126,6 +128,8 @@ extension RequestTransfer {
         handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         handle.set(CURLOPT_HTTP09_ALLOWED, 0)
         handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        // Nothing asks for compression; what comes compressed all the same is decoded.
+        handle.set(CURLOPT_ACCEPT_ENCODING, "identity")
         // libcurl repeats a request by itself only on a connection that it reuses.
         handle.set(CURLOPT_FRESH_CONNECT, 1)
         handle.set(CURLOPT_FORBID_REUSE, 1)
@@ -134,6 +138,7 @@ extension RequestTransfer {
     private func setFields(of handle: EasyHandle) throws(FetchError) {
         // libcurl would wait for permission to send a large body.
         handle.add(field: SecretBytes("Expect:"))
+        handle.add(field: SecretBytes("Accept-Encoding:"))
         for field in request.fields {
             guard let line = field.line else {
                 throw .other(
@@ -234,7 +239,12 @@ extension RequestTransfer {
 
     private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
         do throws(ResponseHead.Fault) {
+            let wasWhole = head.isWhole
             try head.take(line)
+            // "Content-Encoding: utf-8" and its like mean nothing; libcurl would refuse the body.
+            if !wasWhole, head.isWhole, head.hasUnknownEncoding {
+                (race.winner ?? first)?.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
+            }
             return true
         } catch {
             switch error {

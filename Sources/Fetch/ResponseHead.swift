@@ -21,6 +21,16 @@ struct ResponseHead {
     private(set) var isWhole = false
     private var bytes = 0
 
+    /// Whether a coding is named that nobody can undo (RFC 9110 section 8.4.1).
+    var hasUnknownEncoding: Bool {
+        let known: Set = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity", "none"]
+        return fields.contains { name, value in
+            name.lowercased() == "content-encoding"
+                && value.lowercased().split(whereSeparator: { ", \t".contains($0) })
+                    .contains { !known.contains(String($0)) }
+        }
+    }
+
     /// One line with its end.
     mutating func take(_ line: UnsafeRawBufferPointer) throws(Fault) {
         if isWhole { return }

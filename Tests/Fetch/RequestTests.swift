@@ -41,6 +41,51 @@ import Vocabulary
         }
     }
 
+    /// `{"access_token":"AT2"}` as gzip(1) and zlib write it, and twenty thousand letters.
+    static let gzipped = Octets([
+        0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xab, 0x56, 0x4a, 0x4c,
+        0x4e, 0x4e, 0x2d, 0x2e, 0x8e, 0x2f, 0xc9, 0xcf, 0x4e, 0xcd, 0x53, 0xb2, 0x52, 0x72,
+        0x0c, 0x31, 0x52, 0xaa, 0x05, 0x00, 0x27, 0x9d, 0xb7, 0xaa, 0x16, 0x00, 0x00, 0x00,
+    ])
+    static let deflated = Octets([
+        0x78, 0x9c, 0xab, 0x56, 0x4a, 0x4c, 0x4e, 0x4e, 0x2d, 0x2e, 0x8e, 0x2f, 0xc9, 0xcf,
+        0x4e, 0xcd, 0x53, 0xb2, 0x52, 0x72, 0x0c, 0x31, 0x52, 0xaa, 0x05, 0x00, 0x5c, 0x08,
+        0x07, 0x74,
+    ])
+    static let large = Octets([
+        0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xed, 0xc1, 0x31, 0x01,
+        0x00, 0x00, 0x00, 0xc2, 0xa0, 0xac, 0xeb, 0x5f, 0xc2, 0x1a, 0x1e, 0x40, 0x01, 0x00,
+        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x00, 0xf0, 0x60, 0x31, 0x87, 0xbd, 0xca, 0x20, 0x4e, 0x00, 0x00,
+    ])
+
+    @Test(
+        arguments: [
+            ("gzip", gzipped), ("x-gzip", gzipped), ("deflate", deflated), ("identity", nil),
+            ("utf-8", nil), ("aws-chunked", nil), ("", nil),
+        ] as [(String, Octets?)])
+    func `an answer that is compressed unasked is read`(coding: String, body: Octets?) async throws
+    {
+        let text: Octets = "{\"access_token\":\"AT2\"}"
+        let server = try FakeUpstream(answering: { _ in
+            FakeResponse(fields: [("Content-Encoding", coding)], body: body ?? text)
+        })
+        let answer = try await fetcher.fetch(.get(server.url))
+        #expect(answer.body.octets == text)
+        #expect(server.requests.first?.has("Accept-Encoding") == false)
+    }
+
+    @Test func `an answer is as large as it is decoded`() async throws {
+        let server = try FakeUpstream(answering: { _ in
+            FakeResponse(fields: [("Content-Encoding", "gzip")], body: Self.large)
+        })
+        var request = OutboundRequest.get(server.url)
+        request.responseBytesMax = 19_999
+        #expect(await fetcher.failure(of: request) == .responseTooLarge(limit: 19_999))
+        request.responseBytesMax = 20_000
+        #expect(try await fetcher.fetch(request).body.count == 20_000)
+    }
+
     @Test(arguments: [0, 1, 1_200_000])
     func `a body of any size is sent at once`(count: Int) async throws {
         let server = try FakeUpstream { connection in
