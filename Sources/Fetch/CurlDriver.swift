@@ -1,5 +1,5 @@
 // The one thread that runs libcurl, for requests of our own and for dialling. It starts with the
-// first transfer, so that a command that needs no network pays for none.
+// first transfer, or when it is told to, so that a command that needs no network pays for none.
 
 import CCurl
 import Synchronization
@@ -37,6 +37,11 @@ package final class CurlDriver: Sendable {
         loop.stop()
     }
 
+    /// Takes the descriptors that it needs before others take them all.
+    package func start() {
+        loop.start()
+    }
+
     func run(_ transfer: any Transfer) {
         if !loop.submit(transfer) { transfer.cancel() }
     }
@@ -58,6 +63,14 @@ private final class CurlLoop: Sendable {
     }
 
     private let state = Mutex(State())
+
+    func start() {
+        state.withLock { state in
+            guard state.phase == .idle else { return }
+            state.phase = .running
+            startThread()
+        }
+    }
 
     /// False when stopped.
     func submit(_ transfer: any Transfer) -> Bool {
@@ -123,18 +136,20 @@ private final class CurlLoop: Sendable {
         pthread_sigmask(SIG_BLOCK, &all, nil)
 
         precondition(CurlLoop.isInitialised, "libcurl cannot be initialised")
-        guard let multi = curl_multi_init() else { fatalError("out of memory") }
-        // No connection is kept for reuse; the limit must only never close one that is being dialled.
-        CCurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 1 << 20)
-        state.withLock { $0.multi = multi }
-
-        let transfers = RunningTransfers(multi)
+        var (multi, canWake) = newMulti()
+        var transfers = RunningTransfers(multi)
         while let arrived = takeInbox() {
+            if !canWake, transfers.isEmpty {
+                curl_multi_cleanup(multi)
+                (multi, canWake) = newMulti()
+                transfers = RunningTransfers(multi)
+            }
             for transfer in arrived { transfers.begin(transfer) }
             transfers.perform()
             // Woken by sockets, by libcurl's own deadlines and by `submit`. libcurl has none for an
             // address that answers nothing (curl/curl#11920): it sees that only when it is asked.
-            curl_multi_poll(multi, nil, 0, transfers.isEmpty ? .max : Self.turnMilliseconds, nil)
+            let isIdle = canWake && transfers.isEmpty
+            curl_multi_poll(multi, nil, 0, isIdle ? .max : Self.turnMilliseconds, nil)
         }
 
         let left = state.withLock { state in
@@ -146,6 +161,16 @@ private final class CurlLoop: Sendable {
         let cancelled = transfers.removeAll()
         curl_multi_cleanup(multi)
         for transfer in cancelled + left { transfer.cancel() }
+    }
+
+    /// Made without free descriptors it cannot be woken, and says so only when one tries.
+    private func newMulti() -> (UnsafeMutableRawPointer, canWake: Bool) {
+        guard let multi = curl_multi_init() else { fatalError("out of memory") }
+        // No connection is kept for reuse; the limit must only never close one that is being dialled.
+        CCurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 1 << 20)
+        let canWake = curl_multi_wakeup(multi) == CURLM_OK
+        if canWake { state.withLock { $0.multi = multi } }
+        return (multi, canWake)
     }
 
     /// Nil when stopped.

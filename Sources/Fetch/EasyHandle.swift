@@ -18,6 +18,8 @@ final class EasyHandle {
     /// Set right before the first byte of the request proper may be written; before that nothing
     /// but the connection's making can have failed.
     private(set) var hasBegun = false
+    /// No socket could be made since this process, or the machine, has no descriptor left.
+    fileprivate(set) var lacksDescriptor = false
     private let message: UnsafeMutablePointer<CChar>
     private var fields: UnsafeMutablePointer<curl_slist>?
     private var knownAddresses: UnsafeMutablePointer<curl_slist>?
@@ -187,11 +189,14 @@ private func openSocket(
     if let policy = handle.policy, !policy.admits(name.assumingMemoryBound(to: sockaddr.self)) {
         return -1
     }
-    guard let race = handle.race else { return newSocket(address.pointee) }
     let bytes = UnsafeRawBufferPointer(start: name, count: Int(address.pointee.addrlen))
-    guard !race.hasTried(bytes) else { return -1 }
+    guard handle.race?.hasTried(bytes) != true else { return -1 }
     let descriptor = newSocket(address.pointee)
-    if descriptor >= 0 { race.trying(bytes, with: descriptor) }
+    if descriptor >= 0 {
+        handle.race?.trying(bytes, with: descriptor)
+    } else if errno == EMFILE || errno == ENFILE {
+        handle.lacksDescriptor = true
+    }
     return descriptor
 }
 

@@ -23,6 +23,7 @@ struct TransferFailure {
     /// `errno` of the last failed system call, or 0.
     var systemError: Int32 = 0
     var reason = ""
+    var lacksDescriptor = false
 }
 
 extension TransferFailure {
@@ -34,9 +35,14 @@ extension TransferFailure {
         connectStatus = handle.number(CURLINFO_HTTP_CONNECTCODE)
         systemError = Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
         reason = handle.reason(code)
+        lacksDescriptor = handle.lacksDescriptor && code == CURLE_COULDNT_CONNECT
     }
 
+    private static let noDescriptor = "this proxy has no free file descriptor (ulimit -n)"
+
     var dialFailure: DialFailure {
+        // Nobody else is to blame.
+        if lacksDescriptor { return .other(Self.noDescriptor) }
         if let proxyReason { return .forwardProxy(proxyReason) }
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST: return .nameNotResolved
@@ -49,6 +55,9 @@ extension TransferFailure {
     }
 
     var fetchError: FetchError {
+        if lacksDescriptor {
+            return .other(code: Int32(bitPattern: code.rawValue), reason: Self.noDescriptor)
+        }
         if let proxyReason { return .forwardProxyFailed(reason: proxyReason) }
         switch code {
         case CURLE_OPERATION_TIMEDOUT:

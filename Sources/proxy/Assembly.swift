@@ -88,6 +88,8 @@ final class RunningProxy: Sendable {
             settings, log: log, listening: listeners.ports, loginCommand: loginCommand,
             in: world)
         let secret = try await settings.access.readSecret(in: tools.surroundings)
+        // Before a client can take the last descriptor.
+        tools.driver.start()
         let dials = DialRelay(
             Dialler(driver: tools.driver, proxy: tools.forwardProxy),
             timeoutMilliseconds: settings.timeouts.connect)

@@ -17,6 +17,19 @@ import Vocabulary
             connectStatus: connectStatus, systemError: systemError, reason: "why")
     }
 
+    @Test func `of descriptors that have run out blames nobody else`() {
+        var failure = failure(7, proxy: "http://proxy:3128")
+        failure.lacksDescriptor = true
+        #expect(
+            failure.dialFailure
+                == .other("this proxy has no free file descriptor (ulimit -n)"))
+        guard case .other(_, let reason) = failure.fetchError else {
+            Issue.record("\(failure.fetchError)")
+            return
+        }
+        #expect(reason.contains("ulimit -n"))
+    }
+
     /// Whatever goes wrong before the request begins cannot have been acted on.
     @Test(
         arguments: [
