@@ -48,34 +48,39 @@ package struct AuthorizationResponse: Sendable {
         query: UnsafeRawBufferPointer, for request: AuthorizationRequest
     ) throws(CallbackError) -> AuthorizationResponse {
         guard !query.isEmpty else { throw .noParameters }
-        let parameters: [FormParameter]
-        do { parameters = try FormEncoding.read(query) } catch { throw .unreadable }
-        func value(_ name: String) -> SecretBytes? {
-            parameters.first { $0.name.isIdentical(to: name) }?.value
+        // Once each, and readable; whatever else servers add is ignored (RFC 6749 section 4.1.2).
+        func value(_ name: String) throws(CallbackError) -> SecretBytes? {
+            do throws(FormError) {
+                return try FormEncoding.value(of: name, in: query)
+            } catch {
+                throw .unreadable
+            }
         }
 
-        guard let state = value("state") else { throw .stateMissing }
+        guard let state = try value("state") else { throw .stateMissing }
         guard state == SecretBytes(request.state) else { throw .stateMismatch }
+        let (refusal, issuer) = (try value("error"), try value("iss"))
         do throws(CallbackError) {
-            try checkIssuer(value("iss"), for: request)
+            try checkIssuer(issuer, for: request)
         } catch {
             // Some servers leave out what they promise when they refuse (Django OAuth Toolkit). The
             // login is over either way; of an answer whose sender is in doubt no word is shown but a
             // code that everybody knows.
             if case .issuerMissing = error,
-                let code = value("error").map({ DisplayText.clean($0) }),
+                let code = refusal.map({ DisplayText.clean($0) }),
                 TokenFailure.codes.contains(where: { $0.code.isIdentical(to: code) })
             {
                 throw .refused(code: code, description: nil)
             }
             throw error
         }
-        if let code = value("error"), !code.isEmpty {
+        if let code = refusal, !code.isEmpty {
             throw .refused(
                 code: DisplayText.clean(code, lettersMax: 64),
-                description: value("error_description").map { DisplayText.clean($0) })
+                // Words that cannot be read are none.
+                description: (try? value("error_description")).map { DisplayText.clean($0) })
         }
-        guard let code = value("code"), !code.isEmpty else { throw .codeMissing }
+        guard let code = try value("code"), !code.isEmpty else { throw .codeMissing }
         return AuthorizationResponse(code: code)
     }
 

@@ -92,6 +92,21 @@ package enum FormEncoding {
         return parameters
     }
 
+    /// The value of one parameter, whatever the others are; nil where there is none.
+    package static func value(
+        of name: String, in bytes: UnsafeRawBufferPointer
+    ) throws(FormError) -> SecretBytes? {
+        var value: SecretBytes?
+        for piece in bytes.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: true) {
+            let middle = piece.firstIndex(of: ASCII.equals) ?? piece.endIndex
+            let its = try? decode(piece[..<middle]) { String(decoding: $0, as: UTF8.self) }
+            guard let its, its.isIdentical(to: name) else { continue }
+            guard value == nil else { throw .repeatedParameter(name: name) }
+            value = try decode(piece[middle...].dropFirst()) { SecretBytes(copying: $0) }
+        }
+        return value
+    }
+
     private static func decode<Result>(
         _ piece: Slice<UnsafeRawBufferPointer>, _ body: (UnsafeRawBufferPointer) -> Result
     ) throws(FormError) -> Result {

@@ -30,7 +30,8 @@ private func read(_ query: String, _ request: AuthorizationRequest) -> Result<St
     @Test(arguments: [
         ("code=C%2B1&state=S1", "C+1"), ("state=S1&code=C1&session_state=x&scope=a+b", "C1"),
         ("code=C1&state=S1&iss=https%3A%2F%2Fid.example.com%2Ft1", "C1"),
-        ("code=C1&state=S1&error=", "C1"),
+        ("code=C1&state=S1&error=", "C1"), ("code=C1&display=Andr%E9&state=S1", "C1"),
+        ("code=C1&scope=a&scope=b&state=S1", "C1"), ("%E9=x&code=C1&state=S1&x=100%", "C1"),
     ])
     func `gives the code`(query: String, code: String) throws {
         #expect(read(query, try request()) == .success(code))
@@ -41,7 +42,9 @@ private func read(_ query: String, _ request: AuthorizationRequest) -> Result<St
             ("", .noParameters), ("code=C1", .stateMissing), ("code=C1&state=", .stateMismatch),
             ("code=C1&state=s1", .stateMismatch), ("code=C1&state=S1%00", .stateMismatch),
             ("code=C1&state=S", .stateMismatch), ("code=C1&state=S1&state=S1", .unreadable),
-            ("code=C1&state=S1&code=C2", .unreadable), ("code=C1&state=%ff", .unreadable),
+            ("code=C1&state=S1&code=C2", .unreadable), ("code=%E9&state=S1", .unreadable),
+            ("error=a&error=b&state=S1", .unreadable), ("iss=%&code=C&state=S1", .unreadable),
+            ("code=C1&state=%ff", .unreadable),
             ("error=access_denied", .stateMissing), ("error=access_denied&state=x", .stateMismatch),
             ("x", .stateMissing),
         ] as [(String, CallbackError)])
@@ -55,6 +58,14 @@ private func read(_ query: String, _ request: AuthorizationRequest) -> Result<St
         arguments: [
             ("state=S1", .codeMissing), ("state=S1&code=", .codeMissing),
             ("state=S1&error=access_denied", .refused(code: "access_denied", description: nil)),
+            (
+                "error=access_denied&error_description=Acc%E8s+refus%E9&state=S1",
+                .refused(code: "access_denied", description: nil)
+            ),
+            (
+                "error=access_denied&error_description=100%&error_uri=%FF&state=S1",
+                .refused(code: "access_denied", description: nil)
+            ),
             (
                 "state=S1&code=C1&error=server_error&error_description=a%0D%0A%1B%5B31mb+%3Cscript%3E",
                 .refused(code: "server_error", description: "a[31mb <script>")
