@@ -28,6 +28,15 @@ extension Login {
         return login
     }
 
+    /// The same grant with the refresh token of an answer that brought no other that is used.
+    func rotated(to token: SecretBytes) -> Login {
+        var login = self
+        login.refreshToken = token
+        // What was said of the old one's end says nothing of the new one's.
+        (login.refreshExpiresAt, login.refreshObtainedAt) = (nil, nil)
+        return login
+    }
+
     private mutating func take(
         _ response: TokenResponse, at now: WallTime, fallbackLifetimeSeconds: Int64?
     ) {

@@ -360,6 +360,9 @@ actor OAuthSource: CredentialSource {
             if let login, await discovery.hasForgotten(failure, settings, login) {
                 return try await reject(code: failure.code, under: held)
             }
+            if let login, let token = failure.refreshToken, token != login.refreshToken {
+                await keep(login.rotated(to: token), under: held, rotated: true)
+            }
             if failure.verdict != .unfamiliar { unfamiliarCount = 0 }
             let reason = failure.description
             switch failure.verdict {

@@ -1,6 +1,7 @@
 // What a failed token request means for the login behind it. The table is data: a status, a body and
 // a code lead to one verdict, and nothing but these verdicts may end a login.
 
+package import Bytes
 package import Vocabulary
 
 /// A token request that gave no token.
@@ -55,10 +56,16 @@ package struct TokenFailure: Error, Sendable {
     package let status: Int
     /// The server's words, cleaned, with every secret of the request hidden.
     package let explanation: String?
+    /// What came with a token that is not used: the only copy, where the server rotates.
+    package private(set) var refreshToken: SecretBytes?
     /// Who answered, in words.
     package var subject = "the token endpoint"
 
-    init(_ verdict: Verdict, _ reason: Reason, status: Int, explanation: String? = nil) {
+    init(
+        _ verdict: Verdict, _ reason: Reason, status: Int, explanation: String? = nil,
+        refreshToken: SecretBytes? = nil
+    ) {
+        self.refreshToken = refreshToken
         self.verdict = verdict
         self.reason = reason
         self.status = status

@@ -86,33 +86,41 @@ package struct TokenResponse: Sendable {
             take(name)?.asSecret.flatMap { $0.isEmpty ? nil : $0 }
         }
 
+        let refresh = take("refresh_token")
+        if let refresh, refresh.asSecret == nil { oddities.append(.refreshTokenUnreadable) }
+        let refreshToken = refresh?.asSecret.flatMap { $0.isEmpty ? nil : $0 }
+        self.refreshToken = refreshToken
+        func failure(_ verdict: TokenFailure.Verdict, _ reason: TokenFailure.Reason) -> TokenFailure
+        {
+            TokenFailure(verdict, reason, status: status, refreshToken: refreshToken)
+        }
         let token = takeText("access_token")
         idToken = takeText("id_token")
         switch demand {
         case .accessToken where token == nil, .either where token == nil && idToken == nil:
-            throw TokenFailure(.malformed, .missingAccessToken, status: status)
+            throw failure(.malformed, .missingAccessToken)
         case .idToken where idToken == nil:
-            throw TokenFailure(.malformed, .missingIDToken, status: status)
+            throw failure(.malformed, .missingIDToken)
         case .accessToken, .idToken, .either: break
         }
         if let token {
             guard TokenResponse.isUsable(token) else {
-                throw TokenFailure(.malformed, .unusableAccessToken, status: status)
+                throw failure(.malformed, .unusableAccessToken)
             }
             if !TokenResponse.isB64Token(token) { oddities.append(.tokenIsNotB64) }
         }
         accessToken = token
 
         if let type = takeText("token_type") {
-            let name = DisplayText.clean(type, lettersMax: 32)
+            let name = TokenResponse.trimmed(DisplayText.clean(type, lettersMax: 32))
             guard name.lowercased() == (isBound ? "dpop" : "bearer") else {
                 // What is bound to no key is not what was asked for (RFC 9449 section 5).
                 throw isBound && name.lowercased() == "bearer"
-                    ? TokenFailure(.misconfigured, .unboundToken, status: status)
-                    : TokenFailure(.malformed, .unsupportedTokenType(name), status: status)
+                    ? failure(.misconfigured, .unboundToken)
+                    : failure(.malformed, .unsupportedTokenType(name))
             }
         } else if isBound, token != nil {
-            throw TokenFailure(.misconfigured, .unboundToken, status: status)
+            throw failure(.misconfigured, .unboundToken)
         } else if token != nil {
             oddities.append(.tokenTypeMissing)
         }
@@ -127,15 +135,18 @@ package struct TokenResponse: Sendable {
         ).flatMap { $0 > 0 ? $0 : nil }
         refreshExpiresAt = TokenResponse.time(refreshExpiry)
 
-        let refresh = take("refresh_token")
-        if let refresh, refresh.asSecret == nil { oddities.append(.refreshTokenUnreadable) }
-        refreshToken = refresh?.asSecret.flatMap { $0.isEmpty ? nil : $0 }
         scopes = takeText("scope").map(TokenResponse.scopes)
         extras = rest
         self.oddities = oddities
     }
 
     // MARK: Members
+
+    /// Without the spaces around it.
+    private static func trimmed(_ text: String) -> String {
+        let words = text.split(separator: " ", omittingEmptySubsequences: true)
+        return words.joined(separator: " ")
+    }
 
     private static let refreshLifetimes = [
         "refresh_token_expires_in", "refresh_expires_in", "x_refresh_token_expires_in",
