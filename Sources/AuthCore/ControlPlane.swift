@@ -49,7 +49,7 @@ package actor ControlPlane {
             let slot = CredentialSlot(index)
             let keeper = Self.keeper(
                 slot, settings, discovery, desk, roster, outbox, in: surroundings)
-            roster.add(keeper)
+            roster.add(keeper, of: settings)
             places.append(Place(settings: settings, keeper: keeper))
             current.append(slot)
         }
@@ -135,7 +135,7 @@ package actor ControlPlane {
     private func add(_ settings: CredentialSettings) -> CredentialSlot {
         let slot = CredentialSlot(places.count)
         let keeper = Self.keeper(slot, settings, discovery, desk, roster, outbox, in: surroundings)
-        roster.add(keeper)
+        roster.add(keeper, of: settings)
         places.append(Place(settings: settings, keeper: keeper))
         if isRunning { startWork(slot) }
         return slot

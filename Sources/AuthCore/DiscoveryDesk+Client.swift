@@ -78,10 +78,15 @@ extension DiscoveryDesk {
     package func client(
         _ settings: OAuthSettings, continuing login: Login
     ) async throws(DiscoveryError) -> OAuthSettings {
+        guard login.belongs(to: settings) else {
+            var code = "issuer_changed"
+            if case .discovered = settings.endpoints { code = "other_resource" }
+            throw .loginOutdated(code: code)
+        }
         var settings = settings
         if case .discovered(let resource, let wanted) = settings.endpoints {
             let known = await knownResource(resource)
-            guard login.belongs(to: settings), let issuer = login.issuer else {
+            guard let issuer = login.issuer else {
                 throw .loginOutdated(code: "other_resource")
             }
             let named = known?.authorizationServers ?? []
@@ -96,11 +101,6 @@ extension DiscoveryDesk {
             settings.reach = wanted == nil ? Self.reach(of: resource) : .anywhere
         }
         guard settings.clientID.isEmpty, settings.registration != nil else { return settings }
-        if case .issuer(let issuer) = settings.endpoints, let theirs = login.issuer,
-            !issuer.isIdentical(to: theirs)
-        {
-            throw .loginOutdated(code: "issuer_changed")
-        }
         settings.clientID = login.clientID
         guard let client = try await registrations.known(settings.registrationSubject),
             client.clientID.isIdentical(to: login.clientID)
@@ -208,16 +208,6 @@ extension TokenEndpoint {
             throw .endpoint(error)
         }
         return copy
-    }
-}
-
-extension Login {
-    /// Whether its tokens are for the API that the configuration names: those of one API are never
-    /// shown to another that discovery was told to ask.
-    func belongs(to settings: OAuthSettings) -> Bool {
-        guard case .discovered(let upstream, let wanted) = settings.endpoints else { return true }
-        guard let resource, resource.isIdentical(to: upstream) else { return false }
-        return wanted == nil || wanted == issuer
     }
 }
 

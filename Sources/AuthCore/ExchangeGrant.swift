@@ -58,7 +58,9 @@ struct ExchangeGrant: MachineGrant {
             return await subjects.subject(of: source, in: surroundings) { identity(in: $0, party) }
         case .credential(let id):
             // The person where an ID token names them, else this very token.
-            guard let login = try? await surroundings.store.load(id) else { return nil }
+            guard let login = await roster.login(of: id, in: surroundings.store) else {
+                return nil
+            }
             if let person = login.idToken.flatMap({ GrantPurpose.subject(of: $0) }) {
                 return SecretBytes(person)
             }

@@ -51,6 +51,21 @@ extension Refusal {
 extension StoreError {
     /// The message with the command that mends it.
     var reason: String { hint.map { "\(message); mend it with: \($0)" } ?? message }
+
+    /// What it means for a credential whose record cannot be read.
+    var lackOfLogin: Lack {
+        if case .damaged = self { return .loginNeeded(code: "no_login") }
+        return lackOfHold
+    }
+
+    /// What it means where its record cannot be held.
+    var lackOfHold: Lack {
+        switch self {
+        case .refused, .newerVersion, .damaged, .locked: .unavailable(reason: reason)
+        case .readOnly, .failed, .busy, .cancelled:
+            .transient(retryAfterSeconds: nil, reason: message)
+        }
+    }
 }
 
 extension TokenFailure {

@@ -41,6 +41,7 @@ struct LoginAcceptance: Sendable {
             requestedScopes: terms.scopes, at: now,
             fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
         login.resource = settings.discoveredFor
+        login.tokenEndpoint = settings.tokenEndpointByHand
         await login.bind(by: endpoint.proofs)
         login.loginHint = terms.keptHint
         let missing = login.missingScopes
@@ -65,13 +66,18 @@ struct LoginAcceptance: Sendable {
         defer { held.release() }
         var login = fresh
         if let known = try? await held.load() {
+            if !terms.switchesUser,
+                let foreign = known.foreign(to: terms.configured, id, in: surroundings)
+            {
+                throw .foreignLogin(foreign)
+            }
             if !terms.switchesUser, let other = known.otherPerson(in: login) {
                 throw .otherPerson(known: other.known, received: other.received)
             }
             // Some providers give a refresh token only with the first consent. One that is bound to
             // a key is no use with another.
             if login.refreshToken == nil, login.dpopKey == nil, known.rejection == nil,
-                known.isSamePerson(as: login)
+                known.belongs(to: terms.configured), known.isSamePerson(as: login)
             {
                 login.refreshToken = known.refreshToken
             }

@@ -79,7 +79,7 @@ actor LoginAttempt: LoginUnderWay {
         var extras = terms.extras(try await extras(settings, surroundings))
         if settings.quirks.contains(.consentWithoutRefreshToken),
             !extras.contains(where: { $0.name == "prompt" }),
-            (try? await surroundings.store.load(id))?.refreshToken == nil
+            !terms.mayKeepRefreshToken
         {
             extras.append(("prompt", "consent"))
         }

@@ -162,18 +162,19 @@ package actor LoginDesk: LoginDemanding {
         for id in counters.keys { await counters[id]?.attempt?.close() }
     }
 
-    private func start(_ id: CredentialID, _ settings: OAuthSettings) async -> LoginDemand {
+    private func start(_ id: CredentialID, _ configured: OAuthSettings) async -> LoginDemand {
         var browser: [String]?
         if case .present(let words) = person, mayLaunch(id) { browser = words }
         let timeout =
             browser == nil
             ? Self.unattendedMilliseconds
-            : max(Self.attendedMilliseconds, settings.loginWaitMilliseconds)
+            : max(Self.attendedMilliseconds, configured.loginWaitMilliseconds)
         let attempt: any LoginUnderWay
         do throws(LoginFailure) {
-            let settings = try await discovery.clientForLogin(settings, of: id)
+            let settings = try await discovery.clientForLogin(configured, of: id)
             var terms = LoginAttempt.Terms(
-                settings, after: await known(id), timeoutMilliseconds: timeout)
+                settings, of: configured, after: await known(id, configured),
+                timeoutMilliseconds: timeout)
             // The code itself says how long it is good for.
             if terms.usesDevice { terms.timeoutMilliseconds = .max }
             attempt = try await attemptLogin(id, settings, terms, onEvent: logEvents(of: id))
@@ -236,9 +237,10 @@ package actor LoginDesk: LoginDemanding {
         return url
     }
 
-    /// The login before; what cannot be read is none.
-    private func known(_ id: CredentialID) async -> Login? {
-        (try? await surroundings.store.load(id)) ?? nil
+    /// The login before; what cannot be read is none, nor is another configuration's.
+    private func known(_ id: CredentialID, _ settings: OAuthSettings) async -> Login? {
+        let login = (try? await surroundings.store.load(id)) ?? nil
+        return login.flatMap { $0.belongs(to: settings) ? $0 : nil }
     }
 
     private func mayLaunch(_ id: CredentialID) -> Bool {
@@ -346,9 +348,10 @@ package actor LoginDesk: LoginDemanding {
         onEvent: @escaping @Sendable (LoginEvent) -> Void = { _ in }
     ) async throws(LoginFailure) -> LoginSession {
         guard let configured = settings[id] else { throw .notInteractive }
-        let lock = try await lockOut(id)
+        let lock = try await lockOut(id, configured, options)
         let settings = try await discovery.clientForLogin(configured, of: id)
-        let terms = LoginAttempt.Terms(settings, options, after: await known(id))
+        let terms = LoginAttempt.Terms(
+            settings, of: configured, options, after: await known(id, configured))
         let session: LoginSession
         do throws(LoginFailure) {
             session = LoginSession(
@@ -374,7 +377,9 @@ package actor LoginDesk: LoginDemanding {
         return session
     }
 
-    private func lockOut(_ id: CredentialID) async throws(LoginFailure) -> LoginLock {
+    private func lockOut(
+        _ id: CredentialID, _ settings: OAuthSettings, _ options: LoginOptions
+    ) async throws(LoginFailure) -> LoginLock {
         let lock: LoginLock?
         do throws(StoreError) {
             lock = try await surroundings.store.lockLogin(id)
@@ -384,6 +389,11 @@ package actor LoginDesk: LoginDemanding {
             throw .store(error)
         }
         guard let lock else { throw .alreadyInProgress }
+        if !options.switchesUser, let login = (try? await surroundings.store.load(id)) ?? nil,
+            let foreign = login.foreign(to: settings, id, in: surroundings)
+        {
+            throw .foreignLogin(foreign)
+        }
         return lock
     }
 

@@ -17,6 +17,8 @@ package enum LoginFailure: Error, Sendable {
     case scopesRefused([String])
     /// Another person than the one whose login is stored; both as the provider names them.
     case otherPerson(known: String, received: String)
+    /// Another configuration's login is stored under the name.
+    case foreignLogin(ForeignLogin)
     case request(AuthorizationRequestError)
     case portInUse(UInt16)
     case cannotListen(code: Int32)
@@ -55,7 +57,7 @@ extension LoginFailure {
         case .discovery(let error):
             if case .unreachable = error { .failed } else { .configuration }
         case .alreadyInProgress, .portInUse, .cannotListen, .browser, .callback, .token, .idToken,
-            .keys, .account, .otherPerson, .store, .cancelled:
+            .keys, .account, .otherPerson, .foreignLogin, .store, .cancelled:
             .failed
         }
     }
@@ -85,6 +87,7 @@ extension LoginFailure {
         case .otherPerson(let known, let received):
             "the provider logged in \"\(received.prefix(80))\", and this is the login of "
                 + "\"\(known.prefix(80))\""
+        case .foreignLogin(let login): login.message
         case .request(let error): error.text
         case .portInUse(let port): "port \(port), the login's callback, is in use"
         case .cannotListen(let code): "cannot listen for the login's callback (error \(code))"
@@ -106,6 +109,7 @@ extension LoginFailure {
     package var hint: String? {
         switch self {
         case .store(let error): error.hint
+        case .foreignLogin(let login): login.hint
         case .discovery(let error): error.hint
         case .portInUse: "end the program that listens there, or configure another callback port"
         case .timedOut, .browser: "proxy login --print-url"

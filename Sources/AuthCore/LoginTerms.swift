@@ -20,13 +20,22 @@ extension LoginAttempt {
         var switchesUser = false
         /// The page that the browser goes back to after a login.
         var returnURL: String?
+        /// As the configuration says it, before anything was discovered.
+        let configured: OAuthSettings
+        /// Whether there is a refresh token that goes on where the login brings none.
+        let mayKeepRefreshToken: Bool
         /// Who logged in before, as the provider knows them; sent where nothing else says it.
         let knownHint: String?
         /// What the provider was told before.
         private let toldHint: String?
 
         /// For traffic.
-        init(_ settings: OAuthSettings, after known: Login?, timeoutMilliseconds: UInt64) {
+        init(
+            _ settings: OAuthSettings, of configured: OAuthSettings, after known: Login?,
+            timeoutMilliseconds: UInt64
+        ) {
+            self.configured = configured
+            mayKeepRefreshToken = known?.refreshToken != nil
             scopes = settings.scopes
             authorization = settings.authorization
             usesDevice = settings.grant == .deviceCode
@@ -36,9 +45,12 @@ extension LoginAttempt {
         }
 
         /// For somebody at a terminal.
-        init(_ settings: OAuthSettings, _ options: LoginOptions, after known: Login?) {
+        init(
+            _ settings: OAuthSettings, of configured: OAuthSettings, _ options: LoginOptions,
+            after known: Login?
+        ) {
             self.init(
-                settings, after: options.switchesUser ? nil : known,
+                settings, of: configured, after: options.switchesUser ? nil : known,
                 timeoutMilliseconds: options.timeoutMilliseconds)
             if case .paste = options.channel { needsListener = false }
             switchesUser = options.switchesUser

@@ -58,9 +58,16 @@ package struct LogoutDesk: Sendable {
         onEvent: @escaping @Sendable (LogoutEvent) -> Void = { _ in }
     ) async -> LogoutReport {
         var report = LogoutReport()
-        let (login, local) = await forget(id)
-        await ChallengeBook.clear(id, in: surroundings)
+        let forgotten = await forget(id, options.isLocal ? nil : configured)
+        let (login, local) = (forgotten.login, forgotten.line)
         report.lines.append(local)
+        guard !forgotten.isForeign else {
+            for step in LogoutReport.Step.allCases.dropFirst() {
+                report.lines.append(.init(step, .skipped, "it is another configuration's login"))
+            }
+            return report
+        }
+        await ChallengeBook.clear(id, in: surroundings)
         guard let login else {
             let outcome: LogoutReport.Outcome = local.outcome == .absent ? .absent : .skipped
             let detail = local.outcome == .absent ? nil : "the login could not be read"
@@ -101,9 +108,11 @@ package struct LogoutDesk: Sendable {
 
     /// Takes the login out of the store, under its lock: a refresh that runs elsewhere ends first,
     /// and what it brought is what is then revoked.
-    private func forget(_ id: CredentialID) async -> (Login?, LogoutReport.Line) {
+    ///
+    /// - Parameter settings: whose login it must be; nil for whatever lies there.
+    private func forget(_ id: CredentialID, _ settings: OAuthSettings?) async -> Forgotten {
         // Detached: no Ctrl-C stops it half-way.
-        let store = surroundings.store
+        let (store, surroundings) = (surroundings.store, surroundings)
         return await Task.detached {
             var login: Login?
             do throws(StoreError) {
@@ -111,15 +120,31 @@ package struct LogoutDesk: Sendable {
                 let held = try await store.lock(id)
                 defer { held.release() }
                 login = (try? await held.load()) ?? nil
+                if let settings, let foreign = login?.foreign(to: settings, id, in: surroundings) {
+                    return Forgotten(
+                        line: .init(.local, .failed, foreign.message, hint: Self.foreignHint),
+                        isForeign: true)
+                }
                 try await held.remove()
-                return (login, .init(.local, wasThere ? .done : .absent))
+                return Forgotten(login: login, line: .init(.local, wasThere ? .done : .absent))
             } catch {
                 // What cannot be removed can still be made useless.
                 if login == nil { login = (try? await store.load(id)) ?? nil }
-                return (login, .init(.local, .failed, error.message, hint: error.hint))
+                return Forgotten(
+                    login: login, line: .init(.local, .failed, error.message, hint: error.hint))
             }
         }.value
     }
+
+    /// What was done on this machine.
+    private struct Forgotten: Sendable {
+        var login: Login?
+        let line: LogoutReport.Line
+        var isForeign = false
+    }
+
+    private static let foreignHint =
+        "log out with the configuration that it is of, or forget it on this machine alone: --local"
 
     // MARK: At the provider
 

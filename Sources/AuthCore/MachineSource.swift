@@ -222,6 +222,12 @@ actor MachineSource: CredentialSource {
         login = fresh
         isOnDisk = false
         guard let held else { return }
+        if let found = (try? await held.load()) ?? nil,
+            let foreign = found.foreign(to: settings, id, in: surroundings)
+        {
+            // A person's login is not to be had again; this token is.
+            return warnOnce("\(foreign.message); \(ForeignLogin.advice)")
+        }
         do throws(StoreError) {
             try await held.save(fresh)
             isOnDisk = true
@@ -232,11 +238,13 @@ actor MachineSource: CredentialSource {
         }
     }
 
-    private func warnOnce(_ error: StoreError) {
-        guard warned.insert(error.message).inserted else { return }
+    private func warnOnce(_ error: StoreError) { warnOnce(error.reason) }
+
+    private func warnOnce(_ reason: String) {
+        guard warned.insert(reason).inserted else { return }
         surroundings.log.warning(
             "the login store has a problem", ("credential", .text(id.name)),
-            ("reason", .text(error.reason)))
+            ("reason", .text(reason)))
     }
 }
 

@@ -25,6 +25,8 @@ actor OAuthSource: CredentialSource {
     private var onDisk: Login?
     private var stamp: FileStamp?
     private var hasLooked = false
+    /// What the disk holds in place of a login of ours.
+    private var foreign: ForeignLogin?
     /// A login came to us past the store.
     private var hasNews = false
     /// When `login`'s token arrived, where it came to ourselves: an expiry counted by the boot clock
@@ -84,7 +86,7 @@ actor OAuthSource: CredentialSource {
         let stamp = await store.stamp(id)
         guard !hasLooked || stamp != self.stamp else { return .unchanged }
         do throws(StoreError) {
-            let found = try await store.load(id).flatMap { ours($0) }
+            let found = ours(try await store.load(id))
             hasLooked = true
             self.stamp = stamp
             return adopt(found) ? .changed(supply) : .unchanged
@@ -105,16 +107,14 @@ actor OAuthSource: CredentialSource {
         }
         // A login in memory is as good as before, whatever happened to its file.
         guard login == nil else { return .unchanged }
-        return .changed(Supply(token: nil, obstacle: obstacle(error)))
+        return .changed(Supply(token: nil, obstacle: error.lackOfLogin))
     }
 
-    private func obstacle(_ error: StoreError) -> Lack {
-        if case .damaged = error { return .loginNeeded(code: "no_login") }
-        return .unavailable(reason: error.reason)
+    /// A login of another server or client is not for us to use, to end or to replace.
+    private func ours(_ found: Login?) -> Login? {
+        foreign = found?.foreign(to: settings, id, in: surroundings)
+        return foreign == nil ? found : nil
     }
-
-    /// A login that was got for another API is as good as none here.
-    private func ours(_ login: Login) -> Login? { login.belongs(to: settings) ? login : nil }
 
     /// Takes over what the disk holds, unless it is what was seen there before.
     private func adopt(_ found: Login?) -> Bool {
@@ -140,9 +140,12 @@ actor OAuthSource: CredentialSource {
 
     /// What the keeper is told of `login`.
     private var supply: Supply {
-        guard let login else { return Supply(token: nil, obstacle: .loginNeeded(code: "no_login")) }
+        guard let login else { return Supply(token: nil, obstacle: absence) }
         return Supply(token: token(of: login), obstacle: obstacle(to: login))
     }
+
+    /// Why there is no login.
+    private var absence: Lack { foreign?.lack ?? .loginNeeded(code: "no_login") }
 
     private func token(of login: Login) -> Token? {
         // Without its key a bound token is worth nothing.
@@ -198,32 +201,22 @@ actor OAuthSource: CredentialSource {
             if let absence = held.lockAbsence { warnOnce(absence) }
             return held
         } catch {
-            switch error {
-            case .readOnly:
-                warnOnce(error)
-                return nil
-            case .refused, .newerVersion, .damaged, .locked:
-                throw .unavailable(reason: error.reason)
-            case .failed, .busy, .cancelled:
-                throw .transient(retryAfterSeconds: nil, reason: error.message)
-            }
+            guard case .readOnly = error else { throw error.lackOfHold }
+            warnOnce(error)
+            return nil
         }
     }
 
     private func lookAgain(_ held: HeldLogin) async throws(Lack) {
         let stamp = await store.stamp(id)
         do throws(StoreError) {
-            _ = adopt(try await held.load().flatMap { ours($0) })
+            _ = adopt(ours(try await held.load()))
             hasLooked = true
             self.stamp = stamp
         } catch {
             warnOnce(error)
-            switch error {
-            case .damaged: if login == nil { throw obstacle(error) }
-            case .refused, .newerVersion, .locked: throw obstacle(error)
-            case .readOnly, .failed, .busy, .cancelled:
-                throw .transient(retryAfterSeconds: nil, reason: error.message)
-            }
+            if case .damaged = error, login != nil { return }
+            throw error.lackOfLogin
         }
     }
 
@@ -238,7 +231,7 @@ actor OAuthSource: CredentialSource {
     private func refresh(
         under held: HeldLogin?, isUrgent: Bool, mayAdopt: Bool
     ) async throws(Lack) -> Supply {
-        guard let login else { throw .loginNeeded(code: "no_login") }
+        guard let login else { throw absence }
         if let obstacle = obstacle(to: login) { throw obstacle }
         guard let refreshToken = login.refreshToken else {
             throw .loginNeeded(code: "no_refresh_token")
@@ -336,6 +329,8 @@ actor OAuthSource: CredentialSource {
         var fresh = login.renewed(
             by: response, at: now, fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
         await fresh.bind(by: proofs)
+        // As records of earlier releases do not have it.
+        fresh.tokenEndpoint = settings.tokenEndpointByHand ?? fresh.tokenEndpoint
         return fresh
     }
 

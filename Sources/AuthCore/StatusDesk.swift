@@ -64,8 +64,14 @@ package struct StatusDesk: Sendable {
         }
         do throws(StoreError) {
             let found = try await surroundings.store.load(id)
-            guard let login = found.flatMap({ $0.belongs(to: settings) ? $0 : nil }) else {
-                status.detail = found == nil ? "never logged in" : "logged in for another API"
+            if let foreign = found?.foreign(to: settings, id, in: surroundings) {
+                status.state = .unavailable
+                status.detail = "\(foreign.message); \(ForeignLogin.advice), or replace that login"
+                status.hint = foreign.command
+                return status
+            }
+            guard let login = found, login.purpose == nil else {
+                status.detail = "never logged in"
                 status.hint = surroundings.loginCommand(id)
                 return status
             }
@@ -118,7 +124,7 @@ package struct StatusDesk: Sendable {
         if status.isRenewable {
             status.nextRefreshAt = note?.nextAttemptAt ?? login.nextRefresh(token, settings)
         }
-        if login.purpose == nil, case .loginNeeded(let code) = login.bindingObstacle(settings) {
+        if case .loginNeeded(let code) = login.bindingObstacle(settings) {
             status.state = .loginRequired
             status.detail = "its tokens do not go with \"dpop\" in the configuration (\(code))"
             status.hint = surroundings.loginCommand(status.id)

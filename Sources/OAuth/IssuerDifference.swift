@@ -32,7 +32,7 @@ package enum IssuerDifference {
     package static let tenant = "{tenantid}"
 
     /// Whether a text is an issuer with "{tenantid}" in place of one whole part of its path.
-    static func isTemplate(_ text: String, of issuer: String) -> Bool {
+    package static func isTemplate(_ text: String, of issuer: String) -> Bool {
         let (parts, others) = (text.split(separator: "/"), issuer.split(separator: "/"))
         guard parts.count == others.count, parts.count > 2,
             let place = parts.firstIndex(where: { $0 == tenant }), place >= 2

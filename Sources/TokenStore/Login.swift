@@ -27,6 +27,8 @@ package struct Login: Sendable {
     package var issuer: String?
     /// The upstream that it was got for, where that upstream's documents led to the issuer.
     package var resource: String?
+    /// Where its tokens are from, where the configuration names that by hand.
+    package var tokenEndpoint: String?
     package var clientID: String
     package var accessToken: SecretBytes?
     package var tokenType: String
@@ -66,6 +68,7 @@ package struct Login: Sendable {
         generation = .none
         issuer = nil
         resource = nil
+        tokenEndpoint = nil
         self.clientID = clientID
         accessToken = nil
         tokenType = "Bearer"
@@ -96,6 +99,7 @@ extension Login {
 
     private enum Member: String, CaseIterable {
         case version, generation, issuer, resource, scope, rejected, purpose, extras
+        case tokenEndpoint = "token_endpoint"
         case clientID = "client_id"
         case accessToken = "access_token"
         case tokenType = "token_type"
@@ -159,6 +163,7 @@ extension Login {
             try need(.generation, as: { integer($0).flatMap { UInt64(exactly: $0) } }))
         issuer = try take(.issuer, as: text)
         resource = try take(.resource, as: text)
+        tokenEndpoint = try take(.tokenEndpoint, as: text)
         clientID = try need(.clientID, as: text)
         accessToken = try take(.accessToken, as: secret)
         tokenType = try take(.tokenType, as: text) ?? "Bearer"
@@ -193,6 +198,7 @@ extension Login {
         put(.generation, .number(JSONNumber(Int64(clamping: generation.count))))
         put(.issuer, issuer.map { .string($0) })
         put(.resource, resource.map { .string($0) })
+        put(.tokenEndpoint, tokenEndpoint.map { .string($0) })
         put(.clientID, .string(clientID))
         put(.accessToken, accessToken.map { .secret($0) })
         put(.tokenType, .string(tokenType))

@@ -191,3 +191,10 @@ package struct OAuthSettings: Equatable, Sendable {
         fallbackLifetimeSeconds = nil
     }
 }
+
+extension OAuthSettings {
+    /// The token endpoint where the configuration names it.
+    package var tokenEndpointByHand: String? {
+        if case .fixed(_, let token, _) = endpoints { token } else { nil }
+    }
+}

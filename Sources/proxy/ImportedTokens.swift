@@ -56,6 +56,7 @@ struct ImportedTokens {
             login.resource = resource
             if let issuer { login.issuer = issuer } else { login.issuer = try needed("issuer") }
         }
+        login.tokenEndpoint = settings.tokenEndpointByHand
         login.accessToken = try token("access_token")
         login.refreshToken = try token("refresh_token")
         login.idToken = try token("id_token")

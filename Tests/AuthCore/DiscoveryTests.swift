@@ -281,7 +281,9 @@ import Vocabulary
     @Test func `that fails keeps the login and a good token in use`() async throws {
         // C106: the proxy starts while the provider is away.
         let ground = try Ground(ScriptedFetcher([.failure(.nameNotResolved(host: "x"))]))
-        try await ground.save(secondsLeft: 100)
+        var login = ground.login(secondsLeft: 100)
+        login.issuer = Self.issuer
+        try await ground.store.save(login, github)
         let before = try ground.recordBytes()
         var settings = Ground.settings
         settings.endpoints = .issuer(Self.issuer)

@@ -104,8 +104,10 @@ struct WireGround {
 
     /// A login whose access token has expired.
     func saveLogin() async throws {
-        let login = server.makeLogin()
-        try await ground.save(login.access, refresh: login.refresh, secondsLeft: -10)
+        let made = server.makeLogin()
+        var login = ground.login(made.access, refresh: made.refresh, secondsLeft: -10)
+        (login.issuer, login.clientID) = (server.issuer, server.policy.clientID)
+        try await ground.store.save(login, github)
     }
 
     func keeper() -> CredentialKeeper {

@@ -233,7 +233,7 @@ import Vocabulary
                 continue
             }
             #expect(supply.token == nil)
-            guard case .loginNeeded = supply.obstacle else {
+            guard case .unavailable = supply.obstacle else {
                 Issue.record("\(String(describing: supply.obstacle))")
                 continue
             }
@@ -247,7 +247,7 @@ import Vocabulary
         try await ground.store.save(login, github)
         let settings = CredentialSettings(id: github, kind: .oauth(world.settings))
         let desk = StatusDesk(in: ground.surroundings)
-        #expect(await desk.status(of: settings).state == .loginRequired)
+        #expect(await desk.status(of: settings).state == .unavailable)
         (login.resource, login.clientID) = (McpWorld.upstream, "reg-1")
         try await ground.store.save(login, github)
         let status = await desk.status(of: settings)

@@ -139,6 +139,8 @@ private let issuer = "https://login.example.com"
         let claims = #"{"iss":"https://other.example.com","sub":"ann","aud":"my-cli"}"#
         login.idToken = SecretBytes(Ground.provider.token(claims))
         try await ground.store.save(login, github)
-        #expect(try await logIn(ground, as: "bob").result.get().access == "NEW")
+        var options = LoginOptions(.printURL)
+        options.switchesUser = true
+        #expect(try await logIn(ground, as: "bob", options).result.get().access == "NEW")
     }
 }

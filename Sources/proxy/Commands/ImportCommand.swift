@@ -21,7 +21,7 @@ struct ImportCommand: Command {
         synopsis: "[NAME]",
         flags: SettingsArguments.help,
         notes: [
-            "Members: access_token, refresh_token, id_token, token_type, scope, and either expires_in or expires_at (seconds since 1970); further ones are kept. What was stored under the name before is replaced."
+            "Members: access_token, refresh_token, id_token, token_type, scope, and either expires_in or expires_at (seconds since 1970); further ones are kept. What this configuration stored under the name before is replaced."
         ])
 
     private static let inputBytesMax = 1 << 20
@@ -47,6 +47,12 @@ struct ImportCommand: Command {
         let login = try read(in: world).login(oauth, at: now)
         let tools = try CredentialTools(loaded, for: settings, in: world)
         defer { tools.stop() }
+        let known = try? await tools.surroundings.store.load(chosen.id)
+        if let foreign = known?.foreign(to: oauth, chosen.id, in: tools.surroundings) {
+            throw CommandFailure(
+                .failure, foreign.message,
+                hint: "forget it first (proxy logout --local), or \(ForeignLogin.advice)")
+        }
         do throws(StoreError) {
             try await tools.surroundings.store.save(login, chosen.id)
         } catch {

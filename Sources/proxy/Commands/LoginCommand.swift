@@ -30,7 +30,7 @@ struct LoginCommand: Command {
             .init("--add-scope S", "ask for this scope besides what was granted so far; often"),
             .init("--strict-scope", "fail where less is granted than was asked for"),
             .init("--hint USER", "tell the provider who is about to log in"),
-            .init("--switch-user", "let it become another person's login"),
+            .init("--switch-user", "let it become another person's, or another configuration's"),
             .init("--locale L", "the language of the provider's pages, such as cy; often"),
             .init("--prompt P", "login, consent or select_account; often"),
             .init("--acr A", "how the provider is to be sure who it is; often"),

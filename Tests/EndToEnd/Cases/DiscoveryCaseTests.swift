@@ -69,8 +69,14 @@ import Testing
             configuration: text.components(separatedBy: setup.api.url).joined(
                 separator: other.url))
         let proxy = try setup.home.serve()
-        #expect(try setup.call(proxy).isOurs(503, "credential_misconfigured"))
-        #expect(other.requests.contains { $0.path.hasPrefix("/.well-known/") })
+        let refused = try setup.call(proxy)
+        #expect(refused.isOurs(503, "credential_unavailable"))
+        #expect(refused.body.text.contains("--switch-user"))
+        #expect(!other.requests.contains { $0.path == "/mcp" })
+        // It is not thrown away for that.
+        let login = try setup.home.run(["login", "--print-url"])
+        #expect(login.status == 1, "\(login)")
+        #expect(login.error.contains("holds a login of the API \"\(setup.api.url)/mcp\""))
     }
 
     @Test func `can be checked before anybody logs in, and nothing is registered`() throws {
