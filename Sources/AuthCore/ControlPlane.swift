@@ -65,7 +65,8 @@ package actor ControlPlane {
         for index in places.indices { startWork(CredentialSlot(index)) }
         for await message in messages {
             switch message {
-            case .challenged(let slot, _, let facts): note(facts, against: slot)
+            case .challenged(let slot, let generation, let facts):
+                note(facts, against: slot, generation)
             case .need(let slot, let newerThan, let worker):
                 if workers.indices.contains(worker) {
                     answer(slot, newerThan: newerThan, to: workers[worker])
@@ -96,10 +97,14 @@ package actor ControlPlane {
         }
     }
 
-    private func note(_ facts: ChallengeFacts, against slot: CredentialSlot) {
-        guard let credential = place(slot)?.settings else { return }
+    private func note(
+        _ facts: ChallengeFacts, against slot: CredentialSlot, _ generation: Generation
+    ) {
+        guard let place = place(slot) else { return }
+        let credential = place.settings
         // Requests that wait do not wait for a note to be written.
         Task {
+            if facts.isAfterRenewal { await place.keeper.wasRefusedOnArrival(generation) }
             await challenges.note(facts, of: credential.id)
             // An API that refuses what its provider gave may have another one now (RFC 9728
             // section 5.1).

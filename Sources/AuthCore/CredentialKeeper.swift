@@ -4,6 +4,7 @@
 
 import Bytes
 package import Crossing
+import TokenStore
 package import Vocabulary
 
 /// Keeps one credential fresh for any number of requests.
@@ -19,6 +20,8 @@ package actor CredentialKeeper {
     /// Somebody who waits for a generation above `rejected`.
     private struct Waiter {
         let rejected: Generation
+        /// Whether the rejected token once more is no answer where there is no other for now.
+        let insists: Bool
         let answer: CheckedContinuation<Result<Credential, Refusal>, Never>
         /// Set while it waits for a person instead of a renewal.
         var loginDeadline: BootTime?
@@ -28,6 +31,8 @@ package actor CredentialKeeper {
     private struct Trouble {
         let lack: Lack
         let notBefore: BootTime
+        /// Of the files with secrets at that time.
+        let secretStamps: [FileStamp?]
     }
 
     private enum Step {
@@ -58,6 +63,11 @@ package actor CredentialKeeper {
     private var trouble: Trouble?
     private var backoff = Backoff()
     private var budget = RejectionBudget()
+    private var hasLooked = false
+    /// The generation that `token` came with, and when, where it came while we ran.
+    private var arrival: (generation: Generation, at: BootTime?) = (.none, nil)
+    /// A token that was refused as soon as it had arrived: a login would bring no better one.
+    private var futile: SecretBytes?
 
     private var flight: Task<Void, Never>?
     private var waiters: [UInt64: Waiter] = [:]
@@ -69,6 +79,8 @@ package actor CredentialKeeper {
     /// A token that expires on arrival does not make us spin.
     private static let renewalIntervalMilliseconds: UInt64 = 1000
     private static let lookIntervalMilliseconds: UInt64 = 1000
+    /// A token that came no longer ago and is refused did not die: the upstream wants another kind.
+    private static let freshMilliseconds: UInt64 = 60_000
 
     /// - Parameter publish: called with each new generation, in order; nil when the credential was
     ///   removed. It must not block.
@@ -89,11 +101,17 @@ package actor CredentialKeeper {
     /// A credential newer than the one that was refused, or `.none` for any that is usable. Returns
     /// when there is one, or when it is known that there will be none for now; a waiting request may
     /// be gone by then, which changes nothing.
-    package func credential(newerThan rejected: Generation) async throws(Refusal) -> Credential {
+    ///
+    /// - Parameter insists: whether a renewal that fails is a failure although the token that was
+    ///   refused is good by the clock. Requests get that one again, and pass on what the upstream
+    ///   says.
+    package func credential(
+        newerThan rejected: Generation, insists: Bool = false
+    ) async throws(Refusal) -> Credential {
         if let ready = credentialNow(newerThan: rejected) { return ready }
         let result = await withCheckedContinuation { answer in
             waiterCount += 1
-            waiters[waiterCount] = Waiter(rejected: rejected, answer: answer)
+            waiters[waiterCount] = Waiter(rejected: rejected, insists: insists, answer: answer)
             takeOff()
         }
         return try result.get()
@@ -105,6 +123,14 @@ package actor CredentialKeeper {
         return Credential(
             generation: generation, token: token.secret, usableUntil: token.usableUntil,
             proofKey: token.proofKey)
+    }
+
+    /// An upstream refused what a renewal or a login had just brought.
+    package func wasRefusedOnArrival(_ refused: Generation) {
+        guard let token, refused >= arrival.generation else { return }
+        futile = token.secret
+        // While renewals fail, that says nothing of what they would bring.
+        if trouble == nil { budget.noteUselessRenewal() }
     }
 
     /// Watches the source, renews ahead of expiry and ends waits that have lasted too long, until the
@@ -150,8 +176,7 @@ package actor CredentialKeeper {
                 return
             case .look: await look()
             case .renew(let isUrgent): await renew(isUrgent: isUrgent)
-            case .offerAgain:
-                if let token { replace(token) }
+            case .offerAgain: offerAgain()
             case .refuse(let refusal): refuse(refusal)
             case .askForLogin: await askForLogin()
             }
@@ -162,6 +187,9 @@ package actor CredentialKeeper {
         let asked = waiterCount
         let look = await source.look()
         lookedFor = asked
+        defer { hasLooked = true }
+        // Secrets are rotated under us.
+        if let trouble, trouble.secretStamps != source.secretStamps { forgetTrouble() }
         guard case .changed(let supply) = look else { return }
         forgetTrouble()
         if let fresh = supply.token, let token, fresh.secret != token.secret {
@@ -192,13 +220,15 @@ package actor CredentialKeeper {
             return .look
         }
         // Usable and yet not good enough: an upstream refused it.
-        if isUsable, obstacle == .nothingNewer { return .offerAgain }
+        if isUsable, obstacle == .nothingNewer || isFutile(at: now) { return .offerAgain }
         switch obstacle {
         case nil: break
         case .loginNeeded: return .askForLogin
         case .some(let lack): return .refuse(refusal(lack, retryAt: now))
         }
         if let trouble, now < trouble.notBefore {
+            // The upstream's own word, while nothing better is to be had.
+            if isUsable { return .offerAgain }
             return .refuse(refusal(trouble.lack, retryAt: trouble.notBefore))
         }
         if isUsable { return budget.take(at: now) ? .renew(isUrgent: true) : .offerAgain }
@@ -210,6 +240,15 @@ package actor CredentialKeeper {
                 refusal(.transient(retryAfterSeconds: 1, reason: reason), retryAt: now))
         }
         return .renew(isUrgent: true)
+    }
+
+    /// Whether only a login could bring another token, which would be refused like this one.
+    private func isFutile(at now: BootTime) -> Bool {
+        guard obstacle == .noRefreshToken, let token else { return false }
+        let isFresh =
+            arrival.at.map { now < $0.advanced(byMilliseconds: Self.freshMilliseconds) } ?? false
+        if isFresh { futile = token.secret }
+        return futile == token.secret
     }
 
     private func renew(isUrgent: Bool) async {
@@ -245,16 +284,22 @@ package actor CredentialKeeper {
         case .unavailable, .partMissing:
             pause(lack, backoff.next(retryAfterSeconds: nil, chance: surroundings.chance()))
         case .misconfigured, .denied:
-            pause(lack, Backoff.misconfiguredMilliseconds)
+            pause(
+                lack,
+                lack == .denied
+                    ? Backoff.misconfiguredMilliseconds : backoff.nextOfMisconfigured())
             // Some servers refuse only a refresh that comes early.
             if !isUrgent, let expiry = token?.usableUntil, let trouble, expiry < trouble.notBefore {
-                self.trouble = Trouble(lack: lack, notBefore: expiry)
+                self.trouble = Trouble(
+                    lack: lack, notBefore: expiry, secretStamps: trouble.secretStamps)
             }
         }
     }
 
     private func pause(_ lack: Lack, _ milliseconds: UInt64) {
-        trouble = Trouble(lack: lack, notBefore: now.advanced(byMilliseconds: milliseconds))
+        trouble = Trouble(
+            lack: lack, notBefore: now.advanced(byMilliseconds: milliseconds),
+            secretStamps: source.secretStamps)
     }
 
     private var millisecondsToNextAttempt: UInt64? {
@@ -269,7 +314,11 @@ package actor CredentialKeeper {
 
     /// Answers who can be answered before a failure is written down.
     private func settleFailure() {
-        guard let trouble else { return }
+        guard let trouble, !asking.isEmpty else { return }
+        if token?.isUsable(at: now) ?? false {
+            offerAgain()
+            return settle()
+        }
         refuse(refusal(trouble.lack, retryAt: trouble.notBefore))
     }
 
@@ -299,10 +348,18 @@ package actor CredentialKeeper {
     }
 
     private func replace(_ fresh: Token) {
-        token = fresh
         generation = generation.next
+        if token?.secret != fresh.secret { arrival = (generation, hasLooked ? now : nil) }
+        token = fresh
         schedule(fresh)
         if let credential = credentialNow() { publish(generation, credential) }
+    }
+
+    private func offerAgain() {
+        if let trouble {
+            refuse(refusal(trouble.lack, retryAt: trouble.notBefore)) { $0.insists }
+        }
+        if let token, !asking.isEmpty { replace(token) }
     }
 
     private func schedule(_ token: Token) {
@@ -331,8 +388,8 @@ package actor CredentialKeeper {
     }
 
     /// Those that wait for a person go on waiting.
-    private func refuse(_ refusal: Refusal) {
-        for (number, waiter) in waiters where waiter.loginDeadline == nil {
+    private func refuse(_ refusal: Refusal, where isMeant: (Waiter) -> Bool = { _ in true }) {
+        for (number, waiter) in waiters where waiter.loginDeadline == nil && isMeant(waiter) {
             waiters[number] = nil
             waiter.answer.resume(returning: .failure(refusal))
         }

@@ -61,10 +61,26 @@ protocol CredentialSource: Sendable {
     /// Waits for what must not be lost, such as a login that could not be written so far.
     func finish() async
 
+    /// Of the files that it reads secrets from; it changes when one is replaced.
+    var secretStamps: [FileStamp?] { get }
+
     /// How far our clock is from the provider's; nil where it never told.
     var clockDifference: ClockDifference? { get }
 }
 
 extension CredentialSource {
     var clockDifference: ClockDifference? { nil }
+    var secretStamps: [FileStamp?] { [] }
+}
+
+extension OAuthSettings {
+    /// Of the files with what shows who the client is.
+    var secretStamps: [FileStamp?] {
+        var paths: [String] = []
+        for case .file(let path)? in [clientSecret, privateKey] { paths.append(path) }
+        if let clientCertificate {
+            paths += [clientCertificate.certificatePath, clientCertificate.keyPath]
+        }
+        return paths.map { FileStamp(following: $0) }
+    }
 }

@@ -137,7 +137,8 @@ extension Surroundings {
             case .notPublic: throw .notPublic(url: request.url)
             case .responseTooLarge, .notHTTP:
                 throw .metadata(
-                    MetadataProblem(message: "\(request.url) answers with no such document"))
+                    MetadataProblem(
+                        message: "\(request.url) answers with no such document", mayPass: true))
             default: throw .unreachable(url: request.url, reason: error.words)
             }
         }

@@ -31,6 +31,10 @@ package enum DiscoveryError: Error, Hashable, Sendable {
 package struct MetadataProblem: Hashable, Sendable {
     package let message: String
     package var hint: String?
+    /// Whether there may be another one the next time, as while a server is being replaced.
+    var mayPass = false
+    /// The issuer that a document says it is of, where that is the wrong one.
+    var otherIssuer: String?
 }
 
 extension DiscoveryError {
@@ -81,11 +85,15 @@ extension DiscoveryError {
         case .loginOutdated(let code): .loginNeeded(code: code)
         case .store(.busy), .store(.failed), .store(.cancelled):
             .transient(retryAfterSeconds: nil, reason: message)
-        case .notFound, .metadata, .notPublic, .noServer, .otherServers, .noClient, .registration,
+        case .notFound: .unavailable(reason: reason)
+        case .metadata(let problem) where problem.mayPass: .unavailable(reason: reason)
+        case .metadata, .notPublic, .noServer, .otherServers, .noClient, .registration,
             .store, .initialAccessToken:
-            .misconfigured(reason: hint.map { "\(message); \($0)" } ?? message)
+            .misconfigured(reason: reason)
         }
     }
+
+    private var reason: String { hint.map { "\(message); \($0)" } ?? message }
 }
 
 extension MetadataProblem {
@@ -104,6 +112,12 @@ extension MetadataProblem {
             case .invalidEndpoint(let name, let url): "\(name) \"\(url)\" is no URL"
             case .insecureEndpoint(let name, let url): "\(name) \"\(url)\" is not https"
             }
+        switch error {
+        case .notHere, .unavailable, .unreadable: mayPass = true
+        case .invalidIssuer, .insecureIssuer, .issuerMismatch, .missingEndpoint, .invalidEndpoint,
+            .insecureEndpoint:
+            break
+        }
         if case .issuerMismatch(let expected, let received) = error {
             hint = IssuerDifference.hint(expected: expected, received: received)
         }

@@ -115,7 +115,7 @@ struct ExchangeGrant: MachineGrant {
             throw .misconfigured(reason: "there is no credential \"\(id.name)\" to exchange")
         }
         do throws(Refusal) {
-            return try await keeper.credential(newerThan: generation)
+            return try await keeper.credential(newerThan: generation, insists: true)
         } catch {
             throw .partMissing(id, error)
         }

@@ -24,6 +24,9 @@ enum Lack: Error, Hashable, Sendable {
 }
 
 extension Lack {
+    /// There is a token, and no way to another one but a login.
+    static let noRefreshToken = Lack.loginNeeded(code: "no_refresh_token")
+
     /// One line without a secret; nil where nothing failed.
     var text: String? {
         switch self {

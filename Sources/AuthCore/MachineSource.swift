@@ -42,6 +42,8 @@ actor MachineSource: CredentialSource {
         self.surroundings = surroundings
     }
 
+    nonisolated var secretStamps: [FileStamp?] { settings.secretStamps }
+
     func accept(_ login: Login) async {}
     func finish() async {}
 

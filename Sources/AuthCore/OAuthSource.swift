@@ -64,6 +64,7 @@ actor OAuthSource: CredentialSource {
     }
 
     nonisolated var clockDifference: ClockDifference? { clock.difference }
+    nonisolated var secretStamps: [FileStamp?] { settings.secretStamps }
 
     // MARK: Looking
 
@@ -170,7 +171,7 @@ actor OAuthSource: CredentialSource {
     private func obstacle(to login: Login) -> Lack? {
         if let obstacle = login.bindingObstacle(settings) { return obstacle }
         if let rejection = login.rejection { return .loginNeeded(code: rejection.code) }
-        return login.refreshToken == nil ? .loginNeeded(code: "no_refresh_token") : nil
+        return login.refreshToken == nil ? .noRefreshToken : nil
     }
 
     // MARK: Renewing
@@ -234,7 +235,7 @@ actor OAuthSource: CredentialSource {
         guard let login else { throw absence }
         if let obstacle = obstacle(to: login) { throw obstacle }
         guard let refreshToken = login.refreshToken else {
-            throw .loginNeeded(code: "no_refresh_token")
+            throw .noRefreshToken
         }
         try await reserve(held, isUrgent: isUrgent)
         let response: TokenResponse
@@ -350,7 +351,7 @@ actor OAuthSource: CredentialSource {
     ) async throws(Lack) -> Supply {
         switch error {
         case .endpoint(let error): throw error.lack
-        case .clientSecret(let error): throw .misconfigured(reason: error.message)
+        case .clientSecret(let error): throw error.lack
         case .token(let failure):
             if let login, await discovery.hasForgotten(failure, settings, login) {
                 return try await reject(code: failure.code, under: held)

@@ -34,10 +34,12 @@ enum RefreshAhead {
 struct Backoff: Sendable {
     static let firstMilliseconds: UInt64 = 1000
     static let lastMilliseconds: UInt64 = 30_000
-    /// After a refusal that only a new configuration can cure.
+    /// After a refusal that only another configuration or another secret can cure. Not at once so
+    /// long: a secret that is being rotated is wrong for a moment only.
     static let misconfiguredMilliseconds: UInt64 = 300_000
+    static let firstMisconfiguredMilliseconds: UInt64 = 5000
 
-    private(set) var failures = 0
+    fileprivate(set) var failures = 0
 
     /// The pause after one more failure: doubled each time, at least half of it by chance, and never
     /// less than the server asks for.
@@ -49,20 +51,43 @@ struct Backoff: Sendable {
     }
 }
 
+extension Backoff {
+    /// The pause after one more refusal of that kind: doubled each time.
+    mutating func nextOfMisconfigured() -> UInt64 {
+        let pause = Self.firstMisconfiguredMilliseconds << UInt64(min(failures, 16))
+        failures += 1
+        return min(Self.misconfiguredMilliseconds, pause)
+    }
+}
+
 /// How often a token that is not expired may be replaced because an upstream refused it. An upstream
 /// that refuses every token would otherwise cause a renewal with every request.
 struct RejectionBudget: Sendable {
     static let burst = 2
     static let refillMilliseconds: UInt64 = 15_000
+    /// While each new token is refused like the one before.
+    static let lastRefillMilliseconds: UInt64 = 120_000
 
-    private var spent: [BootTime] = []
+    private var spent: (since: BootTime, count: Int)?
+    private var refill = refillMilliseconds
+    /// What the last renewal brought was refused as well.
+    private var wasUseless = false
 
     mutating func take(at now: BootTime) -> Bool {
-        spent.removeAll { $0.advanced(byMilliseconds: Self.refillMilliseconds) <= now }
-        guard spent.count < Self.burst else { return false }
-        spent.append(now)
+        if let spent, now < spent.since.advanced(byMilliseconds: refill) {
+            guard spent.count < Self.burst else { return false }
+            self.spent = (spent.since, spent.count + 1)
+        } else {
+            refill =
+                wasUseless
+                ? min(refill * 2, Self.lastRefillMilliseconds) : Self.refillMilliseconds
+            spent = (now, 1)
+        }
+        wasUseless = false
         return true
     }
+
+    mutating func noteUselessRenewal() { wasUseless = true }
 }
 
 extension UInt64 {

@@ -125,7 +125,8 @@ actor AdminPlane: AdminDesk {
             do throws(Refusal) {
                 let found = try await keeper.credential(newerThan: .none)
                 guard isUsable else { return .success(true) }
-                let fresh = try await keeper.credential(newerThan: found.generation)
+                let fresh = try await keeper.credential(
+                    newerThan: found.generation, insists: true)
                 return .success(fresh.token != found.token)
             } catch {
                 return .failure(error)

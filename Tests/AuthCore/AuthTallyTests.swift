@@ -25,9 +25,10 @@ import Vocabulary
         try await ground.save(secondsLeft: -10)
         let keeper = ground.keeper()
         let first = try await keeper.credential(newerThan: .none)
-        _ = try? await keeper.credential(newerThan: first.generation)
+        // The same once more, since nothing better is to be had.
+        let same = try await keeper.credential(newerThan: first.generation)
         ground.clock.advance(milliseconds: 60_000)
-        let second = try await keeper.credential(newerThan: first.generation)
+        let second = try await keeper.credential(newerThan: same.generation)
         ground.clock.advance(milliseconds: 60_000)
         _ = try? await keeper.credential(newerThan: second.generation)
 

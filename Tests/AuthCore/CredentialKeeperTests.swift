@@ -161,6 +161,78 @@ import Vocabulary
         #expect(ground.fetcher.count == 0)
     }
 
+    @Test func `a refusal of a fresh login is the upstream's own, and nobody logs in again (C007)`()
+        async throws
+    {
+        let ground = try Ground()
+        try await ground.save(refresh: nil, secondsLeft: nil)
+        let keeper = ground.keeper()
+        let first = try await keeper.credential(newerThan: .none)
+        // One that may have died asks for a login.
+        let refusal = try await #require(throws: Refusal.self) {
+            try await keeper.text(newerThan: first.generation)
+        }
+        #expect(refusal.isLoginRequired)
+        ground.clock.advance(seconds: 3600)
+        try await ground.save("AT2", refresh: nil, secondsLeft: nil)
+        var generation = first.generation
+        for _ in 0..<3 {
+            let credential = try await keeper.credential(newerThan: generation)
+            #expect(reveal(credential.token) == "AT2")
+            generation = credential.generation
+            ground.clock.advance(seconds: 50)
+        }
+    }
+
+    @Test func `a refusal of what a login had just brought is remembered (C007)`() async throws {
+        let ground = try Ground()
+        try await ground.save(refresh: nil, secondsLeft: nil)
+        let keeper = ground.keeper()
+        let first = try await keeper.credential(newerThan: .none)
+        try await ground.save("AT2", refresh: nil, secondsLeft: nil)
+        let second = try await keeper.credential(newerThan: first.generation)
+        await keeper.wasRefusedOnArrival(first.generation)
+        await keeper.wasRefusedOnArrival(second.generation)
+        ground.clock.advance(seconds: 3600)
+        #expect(try await keeper.text(newerThan: second.generation) == "AT2")
+        // Another token is judged anew.
+        try await ground.save("AT3", refresh: nil, secondsLeft: nil)
+        ground.clock.advance(seconds: 2)
+        let third = try await keeper.credential(newerThan: Generation(second.generation.count + 1))
+        #expect(reveal(third.token) == "AT3")
+        ground.clock.advance(seconds: 3600)
+        let refusal = try await #require(throws: Refusal.self) {
+            try await keeper.text(newerThan: third.generation)
+        }
+        #expect(refusal.isLoginRequired)
+    }
+
+    @Test(arguments: [
+        Result<InboundResponse, FetchError>.page(503), .error("invalid_client", status: 401),
+        .error("access_denied"), .failure(.connectionRefused(host: "x")),
+    ])
+    func `a refusal of a token that cannot be replaced now is the upstream's own`(
+        answer: Result<InboundResponse, FetchError>
+    ) async throws {
+        let ground = try Ground(ScriptedFetcher([answer]))
+        try await ground.save()
+        let keeper = ground.keeper()
+        var generation = try await keeper.credential(newerThan: .none).generation
+        for _ in 0..<3 {
+            let credential = try await keeper.credential(newerThan: generation)
+            #expect(reveal(credential.token) == "AT1")
+            generation = credential.generation
+        }
+        #expect(ground.fetcher.count == 1)
+        // A person who wants another one is told.
+        await #expect(throws: Refusal.self) {
+            try await keeper.credential(newerThan: generation, insists: true)
+        }
+        // Once its time is over, there is nothing to send.
+        ground.clock.advance(seconds: 300)
+        await #expect(throws: Refusal.self) { try await keeper.text() }
+    }
+
     @Test func `an expired token and a usable refresh token mean refresh now`() async throws {
         // A laptop that slept for hours (C047).
         let ground = try Ground(ScriptedFetcher([.tokens("AT2", refresh: "RT2")]))

@@ -353,13 +353,106 @@ struct Answer: Sendable, CustomTestStringConvertible {
         let refusal = try await #require(throws: Refusal.self) {
             try await ground.keeper(settings).text()
         }
-        guard case .credentialMisconfigured(let hint) = refusal else {
+        guard case .credentialUnavailable(let hint) = refusal else {
             Issue.record("\(refusal)")
             return
         }
         #expect(hint.contains("missing"))
         #expect(ground.fetcher.count == 0)
         #expect(try ground.recordBytes() == before)
+    }
+
+    @Test func `with a secret that is being rotated is over with the rotation (C095, C106)`()
+        async throws
+    {
+        let ground = try Ground(
+            ScriptedFetcher { request, _ in
+                request.body.map { reveal($0).contains("client_secret=new") } ?? false
+                    ? .tokens("AT2") : .error("invalid_client", status: 401)
+            })
+        var settings = Ground.settings
+        settings.clientSecret = .file(path: ground.directory.path("secret"))
+        settings.clientAuthentication = .post
+        try await ground.save(secondsLeft: -10)
+        let keeper = ground.keeper(settings)
+        // Missing for a moment, then the old one.
+        await #expect(throws: Refusal.self) { try await keeper.text() }
+        #expect(ground.fetcher.count == 0)
+        try ground.directory.write("old", to: "secret")
+        let refusal = try await #require(throws: Refusal.self) { try await keeper.text() }
+        #expect(refusal.isMisconfigured)
+        await #expect(throws: Refusal.self) { try await keeper.text() }
+        #expect(ground.fetcher.count == 1)
+        try ground.directory.write("new", to: "secret")
+        #expect(try await keeper.text() == "AT2")
+    }
+
+    @Test func `that the provider takes back is over soon, and seldom asked about until then`()
+        async throws
+    {
+        let ground = try Ground(ScriptedFetcher([.error("invalid_client", status: 401)]))
+        try await ground.save(secondsLeft: -10)
+        let keeper = ground.keeper()
+        for second in 0..<600 {
+            await #expect(throws: Refusal.self) { try await keeper.text() }
+            if second == 6 { #expect(ground.fetcher.count == 2) }
+            ground.clock.advance(seconds: 1)
+        }
+        #expect(ground.fetcher.count == 7)
+        ground.fetcher.answer { _, _ in .tokens("AT2") }
+        ground.clock.advance(seconds: 300)
+        #expect(try await keeper.text() == "AT2")
+    }
+
+    @Test(arguments: [
+        Result<InboundResponse, FetchError>.page(404), .page(302), .page(200), .json(200, "[]"),
+    ])
+    func `while a provider's metadata are not where they were is over with that (C106)`(
+        answer: Result<InboundResponse, FetchError>
+    ) async throws {
+        let ground = try Ground(ScriptedFetcher([answer]))
+        var settings = Ground.settings
+        settings.endpoints = .issuer("https://login.example.com")
+        try await ground.save(secondsLeft: -10)
+        let keeper = ground.keeper(settings)
+        let refusal = try await #require(throws: Refusal.self) { try await keeper.text() }
+        guard case .credentialUnavailable(let hint) = refusal else {
+            Issue.record("\(refusal)")
+            return
+        }
+        #expect(hint.contains("login.example.com/.well-known/"))
+        ground.fetcher.answer { request, _ in
+            request.method == .post
+                ? .tokens("AT2")
+                : .json(
+                    200,
+                    #"{"issuer":"https://login.example.com","#
+                        + #""token_endpoint":"https://login.example.com/t"}"#)
+        }
+        ground.clock.advance(seconds: 2)
+        #expect(try await keeper.text() == "AT2")
+    }
+
+    @Test(arguments: ["bot", "BearerToken", "mac"])
+    func `with a token of another type keeps the refresh token that came with it`(type: String)
+        async throws
+    {
+        let ground = try Ground(
+            ScriptedFetcher([
+                .json(
+                    200,
+                    #"{"access_token":"X","token_type":"\#(type)","refresh_token":"RT2"}"#),
+                .tokens("AT2"),
+            ]))
+        try await ground.save(secondsLeft: -10)
+        let keeper = ground.keeper()
+        let refusal = try await #require(throws: Refusal.self) { try await keeper.text() }
+        #expect(refusal.isUnreachable)
+        let login = try #require(try await ground.store.load(github))
+        #expect((login.access, login.refresh) == ("AT1", "RT2"))
+        ground.clock.advance(seconds: 60)
+        #expect(try await keeper.text() == "AT2")
+        #expect(ground.fetcher.spent == ["RT1", "RT2"])
     }
 
     @Test(arguments: [true, false])

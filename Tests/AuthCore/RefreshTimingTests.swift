@@ -228,6 +228,33 @@ import Vocabulary
         #expect(ground.fetcher.count == RejectionBudget.burst + 1)
     }
 
+    @Test func `is asked ever more seldom while nothing helps, and at once when something did`()
+        async throws
+    {
+        let ground = try Ground(
+            ScriptedFetcher { _, number in
+                .tokens("AT\(number + 1)", refresh: "RT\(number + 1)", expiresIn: 100_000)
+            })
+        try await ground.save()
+        let keeper = ground.keeper()
+        for _ in 0..<600 {
+            let credential = try await keeper.credential(newerThan: .none)
+            let second = try await keeper.credential(newerThan: credential.generation)
+            await keeper.wasRefusedOnArrival(second.generation)
+            ground.clock.advance(seconds: 1)
+        }
+        // Twice at first, then twice after 15, 30, 60, 120, 120 … seconds.
+        #expect(ground.fetcher.count == 16)
+        let steps: [(Int, UInt64)] = [(17, 120), (18, 121), (19, 15), (20, 15), (21, 15)]
+        for (expected, seconds) in steps {
+            ground.clock.advance(seconds: seconds)
+            // What is renewed now is taken.
+            let credential = try await keeper.credential(newerThan: .none)
+            _ = try await keeper.credential(newerThan: credential.generation)
+            #expect(ground.fetcher.count == expected)
+        }
+    }
+
     @Test func `does not keep an expired token from being renewed`() async throws {
         let ground = try Ground(
             ScriptedFetcher { _, number in .tokens("AT\(number + 1)", expiresIn: 2) })

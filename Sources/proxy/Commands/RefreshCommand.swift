@@ -63,7 +63,8 @@ struct RefreshCommand: Command {
             // What was not usable before has been renewed already.
             guard before.state == .usable else { return true }
             guard isForced || isDue else { return false }
-            let fresh = try await keeper.credential(newerThan: found.generation)
+            let fresh = try await keeper.credential(
+                newerThan: found.generation, insists: true)
             return fresh.token != found.token
         }
     }
