@@ -92,7 +92,7 @@ extension DiscoveryDesk {
             let named = known?.authorizationServers ?? []
             guard
                 wanted != nil || named.isEmpty
-                    || named.contains(where: { $0.isIdentical(to: issuer) })
+                    || named.contains(where: { IssuerDifference.isOnlyRootSlash($0, issuer) })
             else { throw .loginOutdated(code: "issuer_changed") }
             settings.take(
                 NamedServer(

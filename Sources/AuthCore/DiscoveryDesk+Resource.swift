@@ -96,7 +96,10 @@ extension DiscoveryDesk {
     ) async throws(DiscoveryError) -> String {
         let named = metadata.authorizationServers
         if let wanted {
-            guard named.isEmpty || named.contains(where: { $0.isIdentical(to: wanted) }) else {
+            guard
+                named.isEmpty
+                    || named.contains(where: { IssuerDifference.isOnlyRootSlash($0, wanted) })
+            else {
                 throw .otherServers(resource: upstream, wanted: wanted, named: named)
             }
             return wanted
@@ -104,13 +107,38 @@ extension DiscoveryDesk {
         var problem: DiscoveryError?
         for issuer in named {
             do throws(DiscoveryError) {
-                _ = try await self.metadata(of: issuer, reach: Self.reach(of: upstream))
-                return issuer
+                return try await written(issuer, of: upstream)
             } catch {
                 problem = problem ?? error
             }
         }
         throw problem ?? .noServer(resource: upstream, tried: [])
+    }
+
+    /// A server that an API names, as its own metadata write it: the two may differ in the slash of an
+    /// empty path, and in nothing else (RFC 8414 section 3.3).
+    private func written(
+        _ issuer: String, of upstream: String
+    ) async throws(DiscoveryError) -> String {
+        let reach = Self.reach(of: upstream)
+        do throws(DiscoveryError) {
+            _ = try await metadata(of: issuer, reach: reach)
+            return issuer
+        } catch {
+            guard case .metadata(let problem) = error, let received = problem.otherIssuer else {
+                throw error
+            }
+            if let other = IssuerDifference.otherRootSpelling(of: issuer),
+                other.isIdentical(to: received),
+                (try? await metadata(of: other, reach: reach)) != nil
+            {
+                return other
+            }
+            throw .metadata(
+                MetadataProblem(
+                    message: "\"\(upstream)\" takes tokens of \"\(issuer)\", whose metadata are of "
+                        + "\"\(received)\"; they must be the same to the last byte"))
+        }
     }
 
     /// Where documents of an API may lead.

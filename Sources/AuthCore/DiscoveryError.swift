@@ -119,6 +119,7 @@ extension MetadataProblem {
             break
         }
         if case .issuerMismatch(let expected, let received) = error {
+            otherIssuer = received
             hint = IssuerDifference.hint(expected: expected, received: received)
         }
     }

@@ -28,6 +28,20 @@ package enum IssuerDifference {
         return "if that is the provider that you mean, write issuer: \(received)"
     }
 
+    /// The same issuer with, or without, the slash of an empty path, which mean the same to every reader
+    /// of URLs (RFC 3986 section 6.2.3); nil where its path says more.
+    package static func otherRootSpelling(of issuer: String) -> String? {
+        guard let url = try? WebURL(issuer) else { return nil }
+        let base = String(url.textBeforePath)
+        if issuer.isIdentical(to: base) { return base + "/" }
+        return issuer.isIdentical(to: base + "/") ? base : nil
+    }
+
+    /// Whether two differ in nothing else.
+    package static func isOnlyRootSlash(_ one: String, _ other: String) -> Bool {
+        one.isIdentical(to: other) || otherRootSpelling(of: one)?.isIdentical(to: other) ?? false
+    }
+
     /// What Microsoft Entra writes in place of a tenant's id.
     package static let tenant = "{tenantid}"
 

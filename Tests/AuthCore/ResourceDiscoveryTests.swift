@@ -111,10 +111,59 @@ import Vocabulary
         settings.endpoints = .discovered(resource: McpWorld.upstream, issuer: McpWorld.issuer)
         #expect(issuer(try await resolved(settings)) == McpWorld.issuer)
         settings.endpoints = .discovered(
-            resource: McpWorld.upstream, issuer: McpWorld.issuer + "/")
+            resource: McpWorld.upstream, issuer: McpWorld.issuer + "/t")
         guard case .otherServers = try await failure(settings) else {
             Issue.record("accepted")
             return
+        }
+    }
+
+    /// As Google's MCP servers have it, and JumpCloud's the other way round.
+    @Test(arguments: [("/", ""), ("", "/")])
+    func `does not mind the slash of an empty path between an API and its server`(
+        named: String, written: String
+    ) async throws {
+        world[McpWorld.resourceURL] = .json(
+            200, McpWorld.resource(servers: [McpWorld.issuer + named]))
+        world[McpWorld.serverURL] = .json(
+            200,
+            McpWorld.server().replacing(
+                #""issuer":"https://id.example.com""#,
+                with: #""issuer":"https://id.example.com\#(written)""#))
+        let ground = try Ground(world.fetcher)
+        let desk = DiscoveryDesk(in: ground.surroundings)
+        // Its own word counts, also for `iss` at the callback.
+        #expect(
+            issuer(try await desk.client(world.settings, of: github)) == McpWorld.issuer + written)
+        var login = ground.login()
+        (login.issuer, login.resource) = (McpWorld.issuer + written, McpWorld.upstream)
+        #expect(
+            issuer(try await desk.client(world.settings, continuing: login))
+                == McpWorld.issuer + written)
+        // A configured issuer is the server's own, whatever the API writes.
+        var settings = world.settings
+        settings.endpoints = .discovered(
+            resource: McpWorld.upstream, issuer: McpWorld.issuer + written)
+        #expect(issuer(try await resolved(settings)) == McpWorld.issuer + written)
+        settings.endpoints = .discovered(
+            resource: McpWorld.upstream, issuer: McpWorld.issuer + named)
+        let error = try await failure(settings)
+        #expect(error.message.hasPrefix("the configuration says issuer"))
+        #expect(error.hint?.contains("slash at the end") == true)
+    }
+
+    @Test func `minds every other difference between an API and its server (RFC 8414)`()
+        async throws
+    {
+        for (named, written) in [("/t", "/t/"), ("/t/", "/t"), ("", "/t"), ("", ":443")] {
+            world[McpWorld.resourceURL] = .json(
+                200, McpWorld.resource(servers: [McpWorld.issuer + named]))
+            let place = McpWorld.serverURL + (named.isEmpty ? "" : "/t")
+            world[place] = .json(200, McpWorld.server(McpWorld.issuer + written))
+            let error = try await failure()
+            #expect(!error.message.contains("configuration"), "the API says it")
+            #expect(error.message.contains("\"\(McpWorld.issuer + named)\""))
+            #expect(error.message.contains("\"\(McpWorld.issuer + written)\""))
         }
     }
 
