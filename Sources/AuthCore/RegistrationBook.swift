@@ -35,13 +35,18 @@ actor RegistrationBook {
 
     /// The client that is known there; nil where there is none, or none that can still be used.
     func known(_ subject: Subject) async throws(DiscoveryError) -> RegisteredClient? {
-        if let client = unwritten[subject] { return client }
-        let note: JSONValue?
         do throws(StoreError) {
-            note = try await surroundings.store.secretNote(subject.noteName)
+            return try await found(subject)
         } catch {
+            // What cannot be read is no client any more; the next registration sets it aside.
+            if case .damaged = error { return nil }
             throw .store(error)
         }
+    }
+
+    private func found(_ subject: Subject) async throws(StoreError) -> RegisteredClient? {
+        if let client = unwritten[subject] { return client }
+        let note = try await surroundings.store.secretNote(subject.noteName)
         return note.flatMap { read($0, of: subject) }
     }
 
@@ -58,10 +63,28 @@ actor RegistrationBook {
             throw .store(error)
         }
         defer { lock.release() }
-        if let client = try await known(subject), isUsable(client) { return client }
+        do throws(StoreError) {
+            if let client = try await found(subject), isUsable(client) { return client }
+        } catch {
+            guard case .damaged = error else { throw .store(error) }
+            try await setAside(subject, error)
+        }
         let client = try await register(try await request())
         await keep(client, of: subject)
         return client
+    }
+
+    private func setAside(
+        _ subject: Subject, _ damage: StoreError
+    ) async throws(DiscoveryError) {
+        surroundings.log.warning(
+            "a registered client cannot be read; it is set aside, and another one registered",
+            ("reason", .text(damage.message)))
+        do throws(StoreError) {
+            try await surroundings.store.setAsideSecretNote(subject.noteName)
+        } catch {
+            throw .store(error)
+        }
     }
 
     /// Forgets a client that the server knows no more.
@@ -73,12 +96,13 @@ actor RegistrationBook {
             let lock = try await surroundings.store.lockNote(subject.noteName)
             defer { lock.release() }
             // Somebody may have registered anew in the meantime.
-            let note = try await surroundings.store.secretNote(subject.noteName)
-            guard let client = note.flatMap({ read($0, of: subject) }),
+            guard let client = try await found(subject),
                 client.clientID.isIdentical(to: clientID)
             else { return }
             try await surroundings.store.removeSecretNote(subject.noteName)
         } catch {
+            // What cannot be read is in nobody's way.
+            if case .damaged = error { return }
             surroundings.log.warning(
                 "a registered client could not be forgotten", ("reason", .text(error.message)))
         }

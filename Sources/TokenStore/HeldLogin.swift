@@ -80,7 +80,7 @@ package final class HeldLogin: Sendable {
             } else {
                 file = try hold.directory.temporary(for: id.recordName, reserving: 0)
             }
-            if case .damaged = current { try hold.directory.setAside(id, now: now) }
+            if case .damaged = current { try hold.directory.setAside(id.recordName, now: now) }
             let record = JSONWriter.write(login.document, style: .indented)
             try hold.directory.commit(
                 file, keyring.seal(record, name: id.recordName), as: id.recordName)
@@ -119,7 +119,7 @@ package final class HeldLogin: Sendable {
                     try directory.remove(name)
                     continue
                 }
-                if isDamaged { try directory.setAside(id, now: now) }
+                if isDamaged { try directory.setAside(id.recordName, now: now) }
                 isDamaged = false
                 try directory.rename(name, to: id.recordName)
                 try directory.synchronize()
@@ -202,14 +202,14 @@ extension StateDirectory {
     }
 
     /// Keeps what cannot be read under another name, for a person to look at.
-    fileprivate func setAside(_ id: CredentialID, now: WallTime) throws(StoreError) {
-        let base = id.recordName + ".corrupt-\(now.seconds)"
+    func setAside(_ file: String, now: WallTime) throws(StoreError) {
+        let base = file + ".corrupt-\(now.seconds)"
         var name = base
         var count = 1
         while stamp(name) != nil {
             count += 1
             name = base + "-\(count)"
         }
-        try rename(id.recordName, to: name)
+        try rename(file, to: name)
     }
 }

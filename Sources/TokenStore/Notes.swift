@@ -65,6 +65,15 @@ extension FileLoginStore {
         }
     }
 
+    /// Keeps one that cannot be read under another name, for a person to look at. Only for who holds
+    /// the note's lock.
+    package func setAsideSecretNote(_ name: String) async throws(StoreError) {
+        let now = time.wallTime()
+        try await disk.perform { () throws(StoreError) in
+            try open()?.setAside(name + Self.secretSuffix, now: now)
+        }
+    }
+
     /// The names of all documents that hold secrets.
     package func secretNotes() async throws(StoreError) -> [String] {
         try await disk.perform { () throws(StoreError) in

@@ -48,6 +48,27 @@ import Vocabulary
         #expect(world.registrations == 1)
     }
 
+    @Test func `that cannot be read is set aside, and another registered (C083, C084)`()
+        async throws
+    {
+        let ground = try Ground(world.fetcher)
+        _ = try await resolved(in: ground)
+        let state = ground.directory.path("state")
+        let name = try #require(Files.list(state).first { $0.hasSuffix(".secret") })
+        try Files.write("{\"version", to: "\(state)/\(name)")
+        // What is only looked for is not there; nothing is changed for that.
+        let desk = DiscoveryDesk(in: ground.surroundings)
+        _ = try await desk.client(world.settings, continuing: login(in: ground))
+        #expect(Files.list(state).contains(name))
+        world[McpWorld.registerURL] = .json(201, #"{"client_id":"reg-2"}"#)
+        #expect(try await resolved(in: ground).clientID == "reg-2")
+        #expect(try await resolved(in: ground).clientID == "reg-2")
+        #expect(world.registrations == 2)
+        let aside = Files.list(state).filter { $0.hasPrefix(name + ".corrupt-") }
+        #expect(aside.count == 1)
+        #expect(try Files.read("\(state)/\(aside[0])")?.text == "{\"version")
+    }
+
     @Test func `is registered once by many at once`() async throws {
         let ground = try Ground(world.fetcher)
         try await withThrowingTaskGroup(of: String.self) { group in
