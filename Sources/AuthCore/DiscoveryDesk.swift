@@ -52,14 +52,35 @@ package actor DiscoveryDesk {
         }
     }
 
+    /// The endpoints where the provider has others by now than the ones that did not answer as such; it
+    /// is asked for its metadata again, once a minute at the most. Nil where they are the same.
+    func endpoints(
+        of settings: OAuthSettings, insteadOf known: Endpoints
+    ) async -> Endpoints? {
+        guard case .issuer(let issuer) = settings.endpoints,
+            (try? await metadata(
+                of: issuer, reach: settings.reach, quirks: settings.quirks,
+                ageSecondsMax: Self.movedAgeSecondsMax)) != nil,
+            let fresh = try? await endpoints(of: settings),
+            !fresh.token.isIdentical(to: known.token)
+        else { return nil }
+        return fresh
+    }
+
+    private static let movedAgeSecondsMax: Int64 = 60
+
     /// The metadata of an issuer: fresh, or the last known where the provider gives none.
     ///
-    /// - Parameter reach: `publicOnly` where a stranger named the issuer.
+    /// - Parameters:
+    ///   - reach: `publicOnly` where a stranger named the issuer.
+    ///   - ageSecondsMax: how old a copy may be that is used without asking.
     func metadata(
-        of issuer: String, reach: OutboundRequest.Reach = .anywhere, quirks: ProviderQuirks = []
+        of issuer: String, reach: OutboundRequest.Reach = .anywhere, quirks: ProviderQuirks = [],
+        ageSecondsMax: Int64 = DocumentShelf.lifetimeSeconds
     ) async throws(DiscoveryError) -> ServerMetadata {
         let mayBeTemplate = quirks.contains(.issuerTemplate)
-        let copy = try await shelf.document(.server, issuer) { document in
+        let copy = try await shelf.document(.server, issuer, ageSecondsMax: ageSecondsMax) {
+            document in
             (try? ServerMetadata(
                 document: document, issuer: issuer, mayBeTemplate: mayBeTemplate)) != nil
         } fetch: { [surroundings] in

@@ -58,12 +58,13 @@ struct TokenEndpoint: Sendable {
         var hasRepeated = false
         var hasAnswered = false
         var hasProvenAgain = false
+        var hasMoved = false
     }
 
     private func exchange(
         _ grant: TokenGrant, as kind: RequestKind = .token, repeatsLost: Bool = false
     ) async throws(ExchangeError) -> TokenResponse {
-        let endpoints: Endpoints
+        var endpoints: Endpoints
         do throws(DiscoveryError) {
             endpoints = try await discovery.endpoints(of: settings)
         } catch {
@@ -84,6 +85,14 @@ struct TokenEndpoint: Sendable {
                 return response
             } catch {
                 count(error, since: sent)
+                if error.saysNothingIsThere, !attempts.hasMoved,
+                    let others = await discovery.endpoints(of: settings, insteadOf: endpoints)
+                {
+                    surroundings.log.info(
+                        "the provider's token endpoint has moved", ("to", .text(others.token)))
+                    (endpoints, attempts.hasMoved) = (others, true)
+                    continue
+                }
                 guard prepare(&attempts, after: error, answer, repeatsLost: repeatsLost) else {
                     throw .token(error)
                 }
@@ -208,6 +217,14 @@ struct TokenEndpoint: Sendable {
     }
 
     private static let challengeField = "OAuth-Client-Attestation-Challenge"
+}
+
+extension TokenFailure {
+    /// Whether no token endpoint is where it was, so that nothing was spent there.
+    fileprivate var saysNothingIsThere: Bool {
+        if case .fetch(.nameNotResolved) = reason { return true }
+        return [404, 405, 410].contains(status) || (300..<400).contains(status)
+    }
 }
 
 extension String {

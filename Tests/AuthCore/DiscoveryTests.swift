@@ -154,6 +154,50 @@ import Vocabulary
         #expect(ground.fetcher.count == 2)
     }
 
+    @Test(arguments: [
+        Result<InboundResponse, FetchError>.page(404), .page(405), .page(410),
+        .page(308, [("Location", "https://login.example.com/new")]),
+        .failure(.nameNotResolved(host: "login.example.com")),
+    ])
+    func `is asked again when the token endpoint is no more where it was`(
+        answer: Result<InboundResponse, FetchError>
+    ) async throws {
+        let ground = try ground { url in
+            url == Self.urls[0] ? .json(200, Self.document) : .page(404)
+        }
+        _ = try await endpoints(ground)
+        var settings = Ground.settings
+        settings.endpoints = .issuer(Self.issuer)
+        var login = ground.login(secondsLeft: -10)
+        login.issuer = Self.issuer
+        try await ground.store.save(login, github)
+        ground.fetcher.answer { request, _ in
+            switch request.url {
+            case Self.urls[0]: .json(200, Self.document)
+            default: answer
+            }
+        }
+        ground.clock.advance(seconds: 60)
+        let keeper = ground.keeper(settings)
+        for _ in 0..<20 {
+            await #expect(throws: Refusal.self) { try await keeper.text() }
+            ground.clock.advance(seconds: 2)
+        }
+        // Once a minute at the most.
+        #expect(ground.fetcher.urls.filter { $0 == Self.urls[0] }.count == 2)
+        ground.fetcher.answer { request, _ in
+            switch request.url {
+            case Self.urls[0]:
+                .json(
+                    200, Self.document.replacing("login.example.com/t\"", with: "x.example/new\""))
+            case "https://x.example/new": .tokens("AT2", refresh: "RT2")
+            default: answer
+            }
+        }
+        ground.clock.advance(seconds: 61)
+        #expect(try await keeper.text() == "AT2")
+    }
+
     @Test func `goes on with what it knows while the provider is down`() async throws {
         let ground = try ground { url in
             url == Self.urls[0] ? .json(200, Self.document) : .page(404)
