@@ -43,7 +43,7 @@ actor OAuthSource: CredentialSource {
     private var writer: Task<Void, Never>?
     /// Refusals that no table knows, in a row.
     private var unfamiliarCount = 0
-    private var warned: Set<String> = []
+    private var notices: LoginNotices
 
     private static let firstPauseMilliseconds: UInt64 = 500
     private static let lastPauseMilliseconds: UInt64 = 30_000
@@ -59,6 +59,7 @@ actor OAuthSource: CredentialSource {
         var watched = surroundings
         watched.fetcher = clock
         self.surroundings = watched
+        notices = LoginNotices(id, in: watched)
         endpoint = TokenEndpoint(
             id: id, settings: settings, discovery: discovery, surroundings: watched)
     }
@@ -76,7 +77,7 @@ actor OAuthSource: CredentialSource {
     }
 
     func look() async -> Look {
-        warnOfEnd()
+        notices.warnOfEnd(of: login)
         if hasNews {
             hasNews = false
             return .changed(supply)
@@ -97,7 +98,7 @@ actor OAuthSource: CredentialSource {
     }
 
     private func sawError(_ error: StoreError, _ stamp: FileStamp?) -> Look {
-        warnOnce(error)
+        notices.warn(of: error)
         switch error {
         case .damaged, .refused, .newerVersion, .locked(_, .noKey), .locked(_, .otherKey):
             hasLooked = true
@@ -199,11 +200,11 @@ actor OAuthSource: CredentialSource {
         if let unsaved { return unsaved }
         do throws(StoreError) {
             let held = try await store.lock(id)
-            if let absence = held.lockAbsence { warnOnce(absence) }
+            if let absence = held.lockAbsence { notices.warn(of: absence) }
             return held
         } catch {
             guard case .readOnly = error else { throw error.lackOfHold }
-            warnOnce(error)
+            notices.warn(of: error)
             return nil
         }
     }
@@ -215,7 +216,7 @@ actor OAuthSource: CredentialSource {
             hasLooked = true
             self.stamp = stamp
         } catch {
-            warnOnce(error)
+            notices.warn(of: error)
             if case .damaged = error, login != nil { return }
             throw error.lackOfLogin
         }
@@ -260,7 +261,7 @@ actor OAuthSource: CredentialSource {
         do throws(StoreError) {
             try await held.reserve()
         } catch {
-            warnOnce(error)
+            notices.warn(of: error)
             if case .failed = error, !isUrgent {
                 throw .transient(retryAfterSeconds: nil, reason: error.message)
             }
@@ -423,7 +424,7 @@ actor OAuthSource: CredentialSource {
         do throws(StoreError) {
             try await write(fresh, held)
         } catch {
-            warnOnce(error)
+            notices.warn(of: error)
             guard case .failed = error, rotated || unsaved != nil else { return }
             unsaved = held
             if writer == nil { writer = Task.detached { await self.writeUntilDone() } }
@@ -453,38 +454,34 @@ actor OAuthSource: CredentialSource {
     }
 
     private func writeOnce() async {
-        guard let held = unsaved, let login else { return }
+        guard let hold = unsaved else { return }
         do throws(StoreError) {
+            let isInPlace = await hold.isInPlace()
+            guard let held = isInPlace ? hold : try await holdAnew(insteadOf: hold), let login,
+                unsaved === held
+            else { return }
             try await write(login, held)
             surroundings.log.info("the login is written", ("credential", .text(id.name)))
         } catch {
-            warnOnce(error)
+            notices.warn(of: error)
         }
+    }
+
+    /// The directory was removed, or another one put in its place: its lock keeps nobody out, and
+    /// nothing in it is found again. Nil where somebody has logged in at its place since.
+    private func holdAnew(insteadOf lost: HeldLogin) async throws(StoreError) -> HeldLogin? {
+        let held = try await store.lock(id)
+        let found = try await held.load()
+        guard unsaved === lost else { return nil }
+        if let found, !(onDisk?.hasSameTokens(as: found) ?? false) {
+            unsaved = nil
+            hasLooked = false
+            (login, onDisk) = (nil, nil)
+            return nil
+        }
+        unsaved = held
+        return held
     }
 
     func finish() async { await writeOnce() }
-
-    private func warnOfEnd() {
-        guard let login, login.rejection == nil, let from = login.endWarningAt,
-            let end = login.refreshExpiresAt, from <= surroundings.time.wallTime(),
-            warned.insert("end \(end.seconds)").inserted
-        else { return }
-        surroundings.log.warning(
-            "the login ends soon: so does its refresh token", ("credential", .text(id.name)),
-            ("seconds_left", .number(end.seconds - surroundings.time.wallTime().seconds)),
-            ("mend", .text(surroundings.loginCommand(id))))
-    }
-
-    private func warnOnce(_ error: StoreError) {
-        guard warned.insert(error.message).inserted else { return }
-        if let hint = error.hint {
-            surroundings.log.warning(
-                "the login store has a problem", ("credential", .text(id.name)),
-                ("reason", .text(error.message)), ("mend", .text(hint)))
-        } else {
-            surroundings.log.warning(
-                "the login store has a problem", ("credential", .text(id.name)),
-                ("reason", .text(error.message)))
-        }
-    }
 }

@@ -4,6 +4,12 @@ import Bytes
 import Synchronization
 package import Vocabulary
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// Ends with `release`, or with the last reference.
 package final class HeldLogin: Sendable {
     fileprivate struct Hold {
@@ -47,6 +53,13 @@ package final class HeldLogin: Sendable {
         }
     }
 
+    /// Whether what is saved here is found under the directory's path, and its lock the one that others
+    /// meet: nobody has removed the directory, or put another one in its place.
+    package func isInPlace() async -> Bool {
+        let isThere = try? await perform { hold throws(StoreError) in hold.directory.isInPlace }
+        return isThere ?? false
+    }
+
     /// The login as it is on disk, or nil.
     package func load() async throws(StoreError) -> Login? {
         try await perform { [id, keyring] hold throws(StoreError) in
@@ -70,6 +83,9 @@ package final class HeldLogin: Sendable {
     package func save(_ login: Login) async throws(StoreError) -> Login {
         let now = time.wallTime()
         return try await perform { [id, keyring] hold throws(StoreError) in
+            guard hold.directory.isInPlace else {
+                throw .failed(path: hold.directory.path, operation: "finding", code: ENOENT)
+            }
             var login = login
             let keyring = try keyring.get()
             let current = try hold.directory.current(id, keyring)

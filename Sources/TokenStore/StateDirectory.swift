@@ -114,6 +114,13 @@ final class StateDirectory: Sendable {
         return names
     }
 
+    /// Whether it is still the one that its path leads to.
+    var isInPlace: Bool {
+        guard let open = FileStamp(descriptor: descriptor), let there = FileStamp(following: path)
+        else { return false }
+        return open.isSameFile(as: there)
+    }
+
     /// What stands under a name, itself and not what it links to; nil when nothing does.
     func stamp(_ name: String) -> FileStamp? { FileStamp(descriptor, name) }
 

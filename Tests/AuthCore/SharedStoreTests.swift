@@ -165,6 +165,38 @@ final class StrictServer: Sendable {
         held.release()
     }
 
+    @Test(arguments: [false, true])
+    func
+        `whose directory is removed during a refresh is made anew, unless somebody logged in there`(
+            hasNewLogin: Bool
+        ) async throws
+    {
+        let ground = try Ground()
+        try await ground.save(secondsLeft: -10)
+        let state = ground.directory.path("state")
+        ground.fetcher.answer { [unowned ground] _, _ in
+            rename(state, state + ".gone")
+            if hasNewLogin { _ = try? await ground.save("OTHER", refresh: "RT9") }
+            return .tokens("AT2", refresh: "RT2", expiresIn: 100_000)
+        }
+        let keeper = ground.keeper()
+        let first = try await keeper.credential(newerThan: .none)
+        #expect(reveal(first.token) == "AT2")
+        try await ground.tick {
+            try await ground.store.load(github)?.refresh == (hasNewLogin ? "RT9" : "RT2")
+        }
+        await keeper.finish()
+        var newest = first.generation
+        if hasNewLogin {
+            let other = try await keeper.credential(newerThan: newest)
+            #expect(reveal(other.token) == "OTHER")
+            newest = other.generation
+        }
+        // It goes on: a login elsewhere is seen.
+        try await ground.save("AT7", refresh: "RT7", secondsLeft: 300)
+        #expect(try await keeper.text(newerThan: newest) == "AT7")
+    }
+
     @Test func `never spends the old refresh token again`() async throws {
         let isFull = Mutex<Bool>.Box(false)
         let server = StrictServer(lifetime: 100)
