@@ -2,6 +2,7 @@
 // printed by a program.
 
 import Bytes
+import OAuth
 import TokenStore
 import Vocabulary
 
@@ -97,9 +98,7 @@ struct ProgramSource: CredentialSource {
             return (try SecretText.credential(printed, source: source, for: injection), nil)
         }
         guard let token = object["access_token"]?.asSecret else { throw .noToken(source: source) }
-        let lifetime = object["expires_in"]
-        let seconds =
-            lifetime?.asNumber?.truncated ?? lifetime?.asRevealedString.flatMap { Int64($0) }
+        let seconds = object["expires_in"].flatMap(TokenResponse.seconds)
         return (
             try SecretText.credential(token, source: source, for: injection),
             seconds.flatMap { $0 > 0 ? $0 : nil }

@@ -265,15 +265,24 @@ actor LoginAttempt: LoginUnderWay {
             case .failure(let failure): failedPage(failure.message)
             }
         } catch {
-            guard error.endsLogin, outcome == nil, exchange == nil else {
-                if outcome == nil { onEvent(.ignoredCallback(error)) }
+            if let outcome {
+                // A page that is reloaded says the same again.
+                guard case .failure(.callback(error)) = outcome else { return .over }
+                return failedPage(error)
+            }
+            guard error.endsLogin, exchange == nil else {
+                onEvent(.ignoredCallback(error))
                 return .ignored(error.text)
             }
             end(.failure(.callback(error)))
-            // Nothing of an answer whose sender is in doubt is shown (RFC 9207 section 2.4).
-            if case .refused = error { return failedPage(error.text) }
-            return failedPage("the answer did not come from the provider")
+            return failedPage(error)
         }
+    }
+
+    private func failedPage(_ error: CallbackError) -> CallbackPage {
+        // Nothing of an answer whose sender is in doubt is shown (RFC 9207 section 2.4).
+        if case .refused = error { return failedPage(error.text) }
+        return failedPage("the answer did not come from the provider")
     }
 
     private func failedPage(_ reason: String) -> CallbackPage {

@@ -157,8 +157,11 @@ package struct TokenFailure: Error, Sendable {
         case .transient: return .transient(retryAfterSeconds: retryAfterSeconds)
         case .needsLogin:
             // A gateway may quote what it does not mean; only the statuses that RFC 6749 gives to
-            // these codes, and GitHub's 200, end a grant.
-            return [200, 400, 401].contains(status) ? .needsLogin : .unfamiliar
+            // these codes, GitHub's 200 and Auth0's 403 end a grant.
+            let isKnown =
+                [200, 400, 401].contains(status)
+                || status == 403 && quirks.contains(.forbiddenGrant)
+            return isKnown ? .needsLogin : .unfamiliar
         case .misconfigured, .dropScope, .denied, .answerChallenge, .unfamiliar, .malformed:
             return row.verdict
         }

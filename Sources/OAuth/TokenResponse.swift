@@ -10,7 +10,7 @@ package struct TokenResponse: Sendable {
     package enum Oddity: String, Sendable {
         case tokenTypeMissing = "token_type is missing, taken for Bearer"
         case expiresInUnreadable = "expires_in is not a number, taken for unknown"
-        case expiresInPast = "expires_in is not positive, the token counts as expired"
+        case expiresInPast = "expires_in is not positive, taken for unknown"
         case expiresInTooLong = "expires_in is absurdly long, shortened"
         case refreshTokenUnreadable = "refresh_token is not a string, ignored"
         case tokenIsNotB64 = "access_token has characters outside of RFC 6750 section 2.1"
@@ -178,7 +178,7 @@ package struct TokenResponse: Sendable {
     }
 
     /// A number or a numeric string.
-    static func seconds(_ value: JSONValue) -> Int64? {
+    package static func seconds(_ value: JSONValue) -> Int64? {
         value.asNumber?.truncated ?? value.asRevealedString.flatMap(numeric)
     }
 

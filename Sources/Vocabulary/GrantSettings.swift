@@ -136,12 +136,15 @@ package struct ProviderQuirks: OptionSet, Hashable, Sendable {
     package static let issuerTemplate = ProviderQuirks(rawValue: 1 << 2)
     /// The atproto profile: `sub` is a DID whose server must be the issuer.
     package static let atproto = ProviderQuirks(rawValue: 1 << 3)
+    /// `invalid_grant` comes with 403.
+    package static let forbiddenGrant = ProviderQuirks(rawValue: 1 << 4)
 
     /// By the words of the configuration.
     package static let named: [(name: String, quirk: ProviderQuirks)] = [
         ("github_errors", .githubErrors),
         ("consent_without_refresh_token", .consentWithoutRefreshToken),
         ("issuer_template", .issuerTemplate), ("atproto", .atproto),
+        ("forbidden_grant", .forbiddenGrant),
     ]
 }
 

@@ -125,8 +125,7 @@ struct ImportedTokens {
     /// A number, or one in a string, as some servers write it.
     private func seconds(_ name: String) throws(CommandFailure) -> Int64? {
         guard let value = object[name], !value.isNull else { return nil }
-        if let number = value.asNumber { return number.truncated }
-        guard let number = value.asRevealedString.flatMap({ Int64($0) }) else {
+        guard let number = TokenResponse.seconds(value) else {
             throw CommandFailure(.failure, "\"\(name)\" is no number of seconds")
         }
         return number

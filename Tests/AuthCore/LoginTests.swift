@@ -62,6 +62,28 @@ import Vocabulary
             PKCE(verifier: SecretBytes(verifier)).challenge == page.parameters["code_challenge"])
     }
 
+    @Test func `once it is over does not say that it waits`() async throws {
+        for query in ["error=access_denied", "code=C1"] {
+            let ground = try Ground(ScriptedFetcher([.tokens("AT1", refresh: "RT1")]))
+            let session = try await ground.desk().begin(github, LoginOptions(.printURL))
+            let page = session.page
+            try await blocking {
+                let first = try page.visit(try page.target("\(query)&state=\(page.state)"))
+                // A reload says the same, and a stranger's message nothing of it.
+                let again = try page.visit(try page.target("\(query)&state=\(page.state)"))
+                // All but the nonce of its style.
+                let (said, saidAgain) = (first.body.text, again.body.text)
+                #expect(
+                    saidAgain.split(separator: "</style>").last
+                        == said.split(separator: "</style>").last)
+                let other = try page.visit(try page.target("code=C2&state=other"))
+                #expect(other.status == 400)
+                #expect(other.body.text.contains("This login is over"))
+            }
+            await session.close()
+        }
+    }
+
     @Test func `is not disturbed by silence, favicons, HEAD, prefetching and strangers`()
         async throws
     {

@@ -165,6 +165,32 @@ private struct Unexpected: Error {}
         #expect(failure.reason == reason)
     }
 
+    @Test func `with 403 is final where the provider says so in that way (Auth0)`() throws {
+        func verdict(_ status: Int, _ quirks: ProviderQuirks) -> TokenFailure.Verdict {
+            TokenFailure.verdict(
+                status: status, code: "invalid_grant", retryAfterSeconds: nil, quirks: quirks)
+        }
+        #expect(verdict(403, .forbiddenGrant) == .needsLogin)
+        #expect(verdict(403, []) == .unfamiliar)
+        #expect(verdict(404, .forbiddenGrant) == .unfamiliar)
+    }
+
+    @Test func `may have spaces around its type`() throws {
+        let response = try success(#"{"access_token":"a","token_type":" Bearer "}"#)
+        #expect(response.tokenType == "Bearer")
+        #expect(response.oddities.isEmpty)
+    }
+
+    @Test(arguments: [
+        #""token_type":"bot","access_token":"a""#, #""token_type":"Bearer""#,
+        #""access_token":"a b""#,
+    ])
+    func `that is not used still hands on its refresh token`(members: String) throws {
+        let failure = try failure(answer(200, json, #"{"refresh_token":"R2",\#(members)}"#))
+        #expect(failure.refreshToken.map(text) == "R2")
+        #expect(!failure.description.contains("R2"))
+    }
+
     @Test func `may hold a token with letters beyond b64token`() throws {
         #expect(
             try success(#"{"access_token":"12|x","token_type":"bearer"}"#).oddities == [

@@ -10,6 +10,7 @@ extension Preset {
         keys: """
             issuer: https://{domain}/
             scopes: [openid, profile, offline_access]
+            quirks: [forbidden_grant]
             """,
         starter: """
             # An API behind Auth0.
