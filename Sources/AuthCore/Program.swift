@@ -37,6 +37,18 @@ extension ProgramError {
     }
 }
 
+/// Who has changed what programs inherit puts it right in those that are started here.
+package enum StartedPrograms {
+    private static let hook = Mutex<(@Sendable (Int32) -> Void)?>(nil)
+
+    /// To be called once, before any is started; the body gets the number of each as soon as it runs.
+    package static func watch(_ body: @escaping @Sendable (Int32) -> Void) {
+        hook.withLock { $0 = body }
+    }
+
+    static func note(_ process: Int32) { hook.withLock { $0 }?(process) }
+}
+
 /// A command line, started as it stands.
 struct Program: Sendable {
     private let arguments: [String]
@@ -201,6 +213,7 @@ struct Program: Sendable {
         defer { for text in words + variables { free(text) } }
         let code = posix_spawnp(&child, name, &actions, &attributes, words, variables)
         guard code == 0 else { throw .cannotStart(program: name, code: code) }
+        StartedPrograms.note(child)
         return child
     }
 

@@ -4,7 +4,10 @@
 
 #ifdef __linux__
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 #endif
 
 extern char **environ;
@@ -21,6 +24,19 @@ static inline int cprocess_core_count(void) {
     return get_nprocs();
 #else
     return 1;
+#endif
+}
+
+// Sets how many files another process of ours may open (RLIMIT_NOFILE, prlimit(2)); its hard limit stays. Zero,
+// or -1 where the kernel refuses.
+static inline int cprocess_limit_files(int process, unsigned long long soft) {
+#ifdef __linux__
+    struct { unsigned long long soft, hard; } limit;
+    if (syscall(SYS_prlimit64, process, RLIMIT_NOFILE, (void *)0, &limit) != 0) return -1;
+    limit.soft = soft < limit.hard ? soft : limit.hard;
+    return (int)syscall(SYS_prlimit64, process, RLIMIT_NOFILE, &limit, (void *)0);
+#else
+    return 0;
 #endif
 }
 

@@ -79,7 +79,7 @@ struct ChildProgram: Sendable {
             }
             for text in arguments { free(text) }
         }
-        let code = ProcessHardening.withCoreFiles {
+        let code = ProcessHardening.withOriginalLimits {
             posix_spawnp(&identifier, words[0], nil, &attributes, arguments, variables)
         }
         guard code == 0 else { throw Errno(code: code) }

@@ -1,6 +1,7 @@
 // What every run does before its first line of work: no death by a closed pipe or a full file, no
 // secret in a core file, no socket on a standard descriptor, as many connections as the system allows.
 
+import AuthCore
 import CProcess
 import Synchronization
 
@@ -25,13 +26,19 @@ enum ProcessHardening {
         forbidCoreFiles()
     }
 
-    /// Runs the body with the core files' limit that we were started with: a program that inherits our
-    /// limits may have core files.
-    static func withCoreFiles<Result>(_ body: () -> Result) -> Result {
-        let original = coreLimit.load(ordering: .relaxed)
-        guard original > 0 else { return body() }
-        setCoreLimit(original)
-        defer { setCoreLimit(0) }
+    /// Runs the body with the limits that we were started with, which a program then inherits: it may have core
+    /// files, and may use select(2), which a descriptor beyond 1,023 breaks. Only where no connection can be
+    /// wanted meanwhile: for that moment no more files can be opened than before.
+    static func withOriginalLimits<Result>(_ body: () -> Result) -> Result {
+        let cores = coreLimit.load(ordering: .relaxed)
+        let files = fileLimit.load(ordering: .relaxed)
+        let ours = files > 0 ? softLimit(fileResource) : 0
+        if cores > 0 { setSoftLimit(coreResource, cores) }
+        if files > 0 { setSoftLimit(fileResource, files) }
+        defer {
+            if cores > 0 { setSoftLimit(coreResource, 0) }
+            if files > 0 { setSoftLimit(fileResource, ours) }
+        }
         return body()
     }
 
@@ -51,38 +58,44 @@ enum ProcessHardening {
     /// Shells and service managers start programs with 1,024 descriptors, for the sake of select(2), which
     /// nothing here uses; each connection takes one.
     private static func allowDescriptors() {
-        #if canImport(Glibc)
-            let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        #else
-            let files = RLIMIT_NOFILE
-        #endif
         var limit = rlimit()
-        guard getrlimit(files, &limit) == 0 else { return }
+        guard getrlimit(fileResource, &limit) == 0 else { return }
+        let original = UInt64(limit.rlim_cur)
         limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, 1 << 18))
-        setrlimit(files, &limit)
+        guard limit.rlim_cur > original, setrlimit(fileResource, &limit) == 0 else { return }
+        fileLimit.store(original, ordering: .relaxed)
+        StartedPrograms.watch { _ = cprocess_limit_files($0, original) }
     }
 
     /// For kernels that write cores of processes that are not dumpable (fs.suid_dumpable, core(5)).
     private static func forbidCoreFiles() {
-        var limit = rlimit()
-        guard getrlimit(coreResource, &limit) == 0 else { return }
-        coreLimit.store(UInt64(limit.rlim_cur), ordering: .relaxed)
-        setCoreLimit(0)
+        coreLimit.store(softLimit(coreResource), ordering: .relaxed)
+        setSoftLimit(coreResource, 0)
     }
 
-    private static func setCoreLimit(_ bytes: UInt64) {
+    private static func softLimit(_ resource: Resource) -> UInt64 {
         var limit = rlimit()
-        guard getrlimit(coreResource, &limit) == 0 else { return }
-        limit.rlim_cur = rlim_t(bytes)
-        setrlimit(coreResource, &limit)
+        return getrlimit(resource, &limit) == 0 ? UInt64(limit.rlim_cur) : 0
+    }
+
+    private static func setSoftLimit(_ resource: Resource, _ value: UInt64) {
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0 else { return }
+        limit.rlim_cur = rlim_t(value)
+        setrlimit(resource, &limit)
     }
 
     #if canImport(Glibc)
+        private typealias Resource = __rlimit_resource_t
         private static let coreResource = __rlimit_resource_t(RLIMIT_CORE.rawValue)
+        private static let fileResource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
     #else
+        private typealias Resource = Int32
         private static let coreResource = RLIMIT_CORE
+        private static let fileResource = RLIMIT_NOFILE
     #endif
 
-    /// What the limit was at the start; 0 where it was never touched.
+    /// What the soft limits were at the start; 0 where they were never touched.
     private static let coreLimit = Atomic<UInt64>(0)
+    private static let fileLimit = Atomic<UInt64>(0)
 }

@@ -186,6 +186,29 @@ import Testing
         #expect(result.output == "/z corp.internal,127.0.0.1,localhost,.localhost\n", "\(result)")
     }
 
+    @Test func `may open as many files as without the proxy, and so may a credential's`() throws {
+        let helper = try home.install(
+            """
+            for turn in $(seq 100); do [ "$(ulimit -Sn)" = 200 ] && break; sleep 0.05; done
+            echo "token-$(ulimit -Sn)"
+            """, as: "helper")
+        try home.write(
+            configuration: """
+                upstream: "\(upstream.url)"
+                credential: { command: ["\(helper)"] }
+                """)
+        let child = try home.startShell(
+            "ulimit -Sn 200; exec \"$0\" run --config \"$1\" -- sh -c 'ulimit -Sn; curl -s $PROXY_URL/x; echo; grep \"open files\" /proc/$PPID/limits'",
+            [Binary.path, home.configurationFile])
+        let result = try CommandResult(of: child)
+        let lines = result.output.components(separatedBy: "\n")
+        try #require(lines.count >= 2, "\(result)")
+        #expect(lines[0] == "200")
+        let limit = lines.first { $0.hasPrefix("Max open files") }?.components(separatedBy: " ")
+        #expect(limit?.contains("200") == false, "\(result)")
+        #expect(upstream.requests.map { $0.values("Authorization") } == [["Bearer token-200"]])
+    }
+
     @Test(.enabled(if: !Sanitizer.isOn, "a sanitizer's tracer has to look inside"))
     func `may have core files, which the proxy has not`() throws {
         let script = """
