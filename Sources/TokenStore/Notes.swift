@@ -23,6 +23,20 @@ extension FileLoginStore {
         try await replace(name + ".note") { text }
     }
 
+    /// Removes a document; one that is not there is no error.
+    package func removeNote(_ name: String) async throws(StoreError) {
+        try await disk.perform { () throws(StoreError) in try open()?.remove(name + ".note") }
+    }
+
+    /// The names of all documents that begin so; none where they cannot be listed.
+    package func notes(beginning prefix: String) async -> [String] {
+        let found = try? await disk.perform { () throws(StoreError) -> [String] in
+            let names = try open()?.names { $0.hasSuffix(".note") && $0.hasPrefix(prefix) }
+            return (names ?? []).map { String($0.dropLast(".note".count)) }.sorted()
+        }
+        return found ?? []
+    }
+
     /// A document that holds secrets, in strings that are read as such; nil when there is none. It
     /// throws where there is one that cannot be read, so that nobody takes it for absent.
     package func secretNote(_ name: String) async throws(StoreError) -> JSONValue? {

@@ -1,8 +1,10 @@
 // Reads the configuration again and hands it to the running proxy: whole, or not at all. A file with an
 // error, or with a change that needs a restart, leaves everything as it was and says why.
 
+import AuthCore
 import Configuration
 import Diagnostics
+import TokenStore
 import Vocabulary
 
 /// One reload after the other.
@@ -13,6 +15,7 @@ actor Reloader {
     private let world: World
     private let log: ServeLog
     private var last: Task<Void, Never>?
+    private var hasNote = false
 
     init(
         _ running: Running, _ proxy: RunningProxy, _ request: SettingsRequest, in world: World,
@@ -38,7 +41,10 @@ actor Reloader {
 
     /// Returns when nothing is being read or taken up; to be called once the proxy is to end, so that
     /// nothing more will be.
-    func finish() async { await last?.value }
+    func finish() async {
+        await last?.value
+        await forgetRefusal()
+    }
 
     /// SIGHUP.
     func hangup() async {
@@ -47,6 +53,15 @@ actor Reloader {
         }
         await reload()
     }
+
+    /// Other processes are told of a refusal by a note, for as long as it is true.
+    private func forgetRefusal() async {
+        guard hasNote else { return }
+        hasNote = false
+        await RefusalNote.remove(from: store)
+    }
+
+    private var store: FileLoginStore { proxy.tools.surroundings.store }
 
     private func readAgain() async {
         guard !running.isDraining else { return }
@@ -58,6 +73,7 @@ actor Reloader {
             }
             let changes = try await proxy.apply(settings)
             running.replace(settings, at: now)
+            await forgetRefusal()
             log.apply(settings.log)
             for url in changes.closed { log.notListening(on: url) }
             for url in changes.opened { log.listening(on: url) }
@@ -67,6 +83,9 @@ actor Reloader {
                 ("credentials", .number(Int64(settings.credentials.count))))
         } catch {
             running.noteRefusal(error.messages, at: now)
+            hasNote = true
+            await RefusalNote.write(
+                error.messages.map(\.text), of: running.settings.file, at: now, to: store)
             for message in error.messages {
                 log.log.error(
                     "the configuration was not loaded; the one before stays in use",

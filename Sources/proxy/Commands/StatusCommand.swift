@@ -40,10 +40,18 @@ struct StatusCommand: Command {
         let desk = StatusDesk(in: tools.surroundings)
         var found: [CredentialStatus] = []
         for credential in chosen { found.append(await desk.status(of: credential)) }
+        let problems = await RefusalNote.reasons(of: loaded.file, in: tools.surroundings.store)
         if isJSON {
-            world.console.json(["credentials": .array(found.map(\.document))])
+            world.console.json([
+                "credentials": .array(found.map(\.document)),
+                "configuration_problems": .array(problems.map { .string($0) }),
+            ])
         } else {
             show(found, in: world)
+            for problem in problems {
+                world.console.warning(
+                    "the running proxy goes on with an earlier configuration: \(problem)")
+            }
         }
         return exitCode(found)
     }

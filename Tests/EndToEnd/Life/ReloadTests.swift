@@ -242,6 +242,34 @@ import Testing
         if background: print(open(log + ".pid").read(), flush=True)
         """
 
+    @Test func `that is not taken is known to "proxy status" for as long as it is so`() throws {
+        let setup = try LifeSetup()
+        let proxy = try setup.serve(setup.text())
+        func told() throws -> (text: String, json: String) {
+            let text = try setup.home.run(["status"])
+            return (text.output + text.error, try setup.home.run(["status", "--json"]).output)
+        }
+        #expect(try told().json.contains("\"configuration_problems\":[]"))
+        try setup.home.write(configuration: setup.text() + "workers: 7\n")
+        #expect(try !proxy.reload())
+        let refused = try waited(for: "the note") {
+            let told = try told()
+            return told.text.contains("an earlier configuration") ? told : nil
+        }
+        #expect(refused.text.contains("\"workers\""), "\(refused.text)")
+        #expect(refused.json.contains("workers"))
+        try setup.home.write(configuration: setup.text())
+        #expect(try proxy.reload())
+        try waited(for: "its end") {
+            try told().text.contains("an earlier configuration") ? nil : ()
+        }
+        // One that is killed takes its word along.
+        try setup.home.write(configuration: setup.text() + "workers: 7\n")
+        #expect(try !proxy.reload())
+        try proxy.killNow()
+        #expect(try told().json.contains("\"configuration_problems\":[]"))
+    }
+
     @Test func `means nothing where it is off, and SIGHUP says so`() throws {
         let setup = try LifeSetup()
         let proxy = try setup.serve(setup.text(settings: ["reload: off"]))

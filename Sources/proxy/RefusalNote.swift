@@ -1,0 +1,80 @@
+// What a running proxy leaves beside the logins while it goes on with an earlier configuration than the file's,
+// so that `proxy status` can say so. It holds no secret, and losing it costs that word.
+
+import TokenStore
+import Vocabulary
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The note of one process about one file.
+struct RefusalNote: Sendable {
+    let file: String
+    let at: WallTime
+    let reasons: [String]
+
+    private static let prefix = "reload-"
+
+    private static var ownName: String { prefix + String(getpid()) }
+
+    /// A place that cannot be written has no such note.
+    static func write(
+        _ reasons: [String], of file: String?, at now: WallTime, to store: FileLoginStore
+    ) async {
+        guard let file else { return }
+        let note = RefusalNote(file: canonical(file), at: now, reasons: reasons)
+        try? await store.saveNote(ownName, note.document)
+    }
+
+    static func remove(from store: FileLoginStore) async {
+        for name in await store.notes(beginning: prefix) where name == ownName || !isAlive(name) {
+            try? await store.removeNote(name)
+        }
+    }
+
+    /// Why processes that run now go on with something else than the file.
+    static func reasons(of file: String?, in store: FileLoginStore) async -> [String] {
+        guard let file = file.map(canonical) else { return [] }
+        var found: [String] = []
+        for name in await store.notes(beginning: prefix) where isAlive(name) {
+            guard let note = await store.note(name).flatMap({ RefusalNote($0) }),
+                note.file == file
+            else { continue }
+            found += note.reasons.filter { !found.contains($0) }
+        }
+        return found
+    }
+
+    /// By the number in the note's name: kill(2) without a signal asks for the process.
+    private static func isAlive(_ name: String) -> Bool {
+        guard let process = pid_t(name.dropFirst(prefix.count)), process > 0 else { return false }
+        return kill(process, 0) == 0 || errno == EPERM
+    }
+
+    /// One name for a file, however it was named (realpath(3)).
+    private static func canonical(_ file: String) -> String {
+        guard let path = realpath(file, nil) else { return file }
+        defer { free(path) }
+        return String(cString: path)
+    }
+}
+
+extension RefusalNote {
+    private var document: JSONValue {
+        [
+            "file": .string(file), "at": .number(JSONNumber(at.seconds)),
+            "reasons": .array(reasons.map { .string($0) }),
+        ]
+    }
+
+    private init?(_ document: JSONValue) {
+        guard let object = document.asObject, let file = object["file"]?.asString,
+            let at = object["at"]?.asNumber?.asInteger, let reasons = object["reasons"]?.asArray
+        else { return nil }
+        self.init(
+            file: file, at: WallTime(seconds: at), reasons: reasons.compactMap { $0.asString })
+    }
+}
