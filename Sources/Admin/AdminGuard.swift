@@ -14,26 +14,29 @@ extension HeadGuard {
     package static func admin(
         port: UInt16?, allowedHosts: [HostAndPort], localSecret: LocalSecret?
     ) -> HeadGuard {
-        let access = AccessGuard(
-            port: port ?? 0, checksHost: port != nil, allowedHosts: allowedHosts,
-            allowedOrigins: port.map { ownOrigins($0, allowedHosts) } ?? [],
-            localSecret: localSecret, admitsNavigation: true)
+        func guarding(_ admitsNavigation: Bool) -> AccessGuard {
+            AccessGuard(
+                port: port ?? 0, checksHost: port != nil, allowedHosts: allowedHosts,
+                allowedOrigins: port.map { ownOrigins($0, allowedHosts) } ?? [],
+                localSecret: localSecret, admitsNavigation: admitsNavigation)
+        }
+        let (pages, others) = (guarding(true), guarding(false))
         let consumed = localSecret.map { LocalSecret.carriers(field: $0.field) } ?? []
         return HeadGuard(consumedFields: consumed + ["Cookie"]) { head, target, bytes in
-            switch access.judge(head, target, bytes) {
+            let path = target.path.bytes(in: bytes).prefix { $0 != ASCII.question }
+            // What links may lead to: pages for people, which change nothing.
+            let access = isOne(of: ["/", "/code"], path) ? pages : others
+            return switch access.judge(head, target, bytes) {
             case nil: .welcome
-            case .localSecretRequired? where isProbe(target, bytes): .stranger
+            // Health is asked for by what carries no secret, and is told no more than a word.
+            case .localSecretRequired? where isOne(of: ["/livez", "/readyz"], path): .stranger
             case let refusal?: .turnedAway(.refusal(refusal))
             }
         }
     }
 
-    /// Health is asked for by what carries no secret, and is told no more than a word.
-    private static func isProbe(
-        _ target: RequestTarget, _ bytes: UnsafeRawBufferPointer
-    ) -> Bool {
-        let path = target.path.bytes(in: bytes).prefix { $0 != ASCII.question }
-        return ["/livez", "/readyz"].contains { $0.utf8.elementsEqual(path) }
+    private static func isOne(of paths: [String], _ path: Slice<UnsafeRawBufferPointer>) -> Bool {
+        paths.contains { $0.utf8.elementsEqual(path) }
     }
 
     private static func ownOrigins(_ port: UInt16, _ hosts: [HostAndPort]) -> [AllowedOrigin] {

@@ -31,7 +31,13 @@ struct AdminReader {
     ) -> [Located<ListenerSettings>] {
         guard case .mapping = node.content else {
             guard let text = ValueReader(listeners.problems).text(node, "admin") else { return [] }
-            return text.value == "off" ? [] : listeners.listeners(text)
+            if text.value == "off" { return [] }
+            if ["no", "false", "none", "never", "disabled"].contains(text.value.lowercased()) {
+                listeners.problems.add(
+                    text.place, "\(quoted(text.value)) is no address", hint: "write admin: off")
+                return []
+            }
+            return listeners.listeners(text)
         }
         guard
             let mapping = MappingReader(

@@ -60,7 +60,11 @@ struct MappingReader {
         assert(keys.contains(key), "reading a key that was not declared: \(key)")
         guard let entry = entries[key] else { return nil }
         guard !entry.value.isNull else {
-            problems.add(entry.place, "the key \(quoted(key)) has no value")
+            problems.add(
+                entry.place, "the key \(quoted(key)) has no value",
+                hint: key == "admin"
+                    ? "write admin: 127.0.0.1:8081, or admin: off"
+                    : "write it behind the colon, or leave the key out")
             return nil
         }
         return entry.value

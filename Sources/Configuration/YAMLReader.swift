@@ -15,11 +15,13 @@ enum YAMLLimits {
 struct YAMLReader: ~Copyable {
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private let file: String?
+    private let input: [UInt8]
     private var anchors: [String: YAMLNode] = [:]
     private var nodeCount = 0
 
-    private init(file: String?) {
+    private init(file: String?, _ input: [UInt8]) {
         self.file = file
+        self.input = input
         parser = .allocate(capacity: 1)
         precondition(yaml_parser_initialize(parser) == 1, "libyaml is out of memory")
     }
@@ -35,13 +37,14 @@ struct YAMLReader: ~Copyable {
     ) throws(ConfigurationProblem) -> YAMLNode? {
         guard bytes.count <= YAMLLimits.bytesMax else {
             throw ConfigurationProblem(
-                Place(file: file, spot: .file), "the file is larger than 1MiB")
+                Place(file: file, spot: .file), "the file is larger than 1MiB",
+                hint: "is it the right one? a configuration has a few kilobytes")
         }
         guard !bytes.isEmpty else { return nil }
-        let result = bytes.withUnsafeBufferPointer { bytes in
+        let result = bytes.withUnsafeBufferPointer { buffer in
             Result { () throws(ConfigurationProblem) in
-                var reader = YAMLReader(file: file)
-                yaml_parser_set_input_string(reader.parser, bytes.baseAddress, bytes.count)
+                var reader = YAMLReader(file: file, bytes)
+                yaml_parser_set_input_string(reader.parser, buffer.baseAddress, buffer.count)
                 return try reader.document()
             }
         }
@@ -55,7 +58,9 @@ struct YAMLReader: ~Copyable {
             switch event.kind {
             case .documentStart:
                 if root != nil {
-                    throw ConfigurationProblem(event.place, "a second document begins here")
+                    throw ConfigurationProblem(
+                        event.place, "a second document begins here",
+                        hint: "one file holds one: take out this and what follows")
                 }
             case .streamEnd:
                 return root.flatMap { $0.isNull ? nil : $0 }
@@ -71,13 +76,16 @@ struct YAMLReader: ~Copyable {
     ) throws(ConfigurationProblem) -> YAMLNode {
         guard depth <= YAMLLimits.depthMax else {
             throw ConfigurationProblem(
-                event.place, "nested deeper than \(YAMLLimits.depthMax) levels")
+                event.place, "nested deeper than \(YAMLLimits.depthMax) levels",
+                hint: "check the indentation and the brackets before")
         }
         let node: YAMLNode
         switch event.kind {
         case .alias(let name):
             guard let target = anchors[name] else {
-                throw ConfigurationProblem(event.place, "no anchor named \(quoted(name))")
+                throw ConfigurationProblem(
+                    event.place, "no anchor named \(quoted(name))",
+                    hint: "put a value that begins with * in quotes")
             }
             try count(target.weight, event.place)
             return target
@@ -118,7 +126,8 @@ struct YAMLReader: ~Copyable {
             let key = try node(event, depth: depth + 1)
             guard case .scalar(let name, _) = key.content else {
                 throw ConfigurationProblem(
-                    event.place, "a key must be a name, and this is \(key.kind)")
+                    event.place, "a key must be a name, and this is \(key.kind)",
+                    hint: "write name: value")
             }
             if let earlier = places.updateValue(event.place, forKey: name) {
                 throw ConfigurationProblem(
@@ -134,7 +143,8 @@ struct YAMLReader: ~Copyable {
         nodeCount += nodes
         guard nodeCount <= YAMLLimits.nodesMax else {
             throw ConfigurationProblem(
-                place, "more than \(YAMLLimits.nodesMax) values, aliases written out")
+                place, "more than \(YAMLLimits.nodesMax) values, aliases written out",
+                hint: "write out what aliases repeat")
         }
     }
 }
@@ -203,7 +213,9 @@ extension YAMLReader {
         guard let tag = Self.text(tag) else { return }
         let isAllowed = tag == "!" || allowed.contains { tag == "tag:yaml.org,2002:" + $0 }
         if !isAllowed {
-            throw ConfigurationProblem(place, "the tag \(quoted(tag)) means nothing here")
+            throw ConfigurationProblem(
+                place, "the tag \(quoted(tag)) means nothing here",
+                hint: "put a value that begins with ! in quotes")
         }
     }
 
@@ -212,8 +224,7 @@ extension YAMLReader {
         let reason = parser.pointee.problem.map { String(cString: $0) } ?? "this is no YAML"
         if parser.pointee.error == YAML_READER_ERROR {
             return ConfigurationProblem(
-                Place(file: file, spot: .file),
-                "\(reason) at byte \(parser.pointee.problem_offset)",
+                place(ofByte: parser.pointee.problem_offset), reason,
                 hint: "save the file as UTF-8 text")
         }
         var hint: String?
@@ -242,6 +253,16 @@ extension YAMLReader {
             "check the indentation, and that a space follows each colon before"
         ),
     ]
+
+    /// Bytes are counted where there are no characters yet.
+    private func place(ofByte offset: Int) -> Place {
+        let before = input.prefix(offset)
+        let line = before.lastIndex(of: 0x0A).map { before[($0 + 1)...] } ?? before
+        return Place(
+            file: file,
+            spot: .position(
+                line: before.count(where: { $0 == 0x0A }) + 1, column: line.count + 1))
+    }
 
     private func place(_ mark: yaml_mark_t) -> Place {
         Place(file: file, spot: .position(line: mark.line + 1, column: mark.column + 1))

@@ -194,6 +194,10 @@ struct BoundListeners: Sendable {
         case .addressInUse:
             "end what listens there, or run \"proxy serve --listen "
                 + "\(ListenAddress(host: address.host, port: 0))\" for a free port"
+        case .accessDenied:
+            "ports below 1024 are root's and the service manager's: listen on "
+                + "\(ListenAddress(host: address.host, port: 8080)), or let systemd hold the port "
+                + "(listen: systemd)"
         case .addressNotAvailable: "listen on an address of this machine, such as 127.0.0.1"
         default: nil
         }
@@ -252,6 +256,9 @@ extension ListenAddress {
 }
 
 extension ReactorError {
+    fileprivate static let accessDenied = ReactorError(code: -EACCES)
+    fileprivate static let noSuchDirectory = ReactorError(code: -ENOENT)
+
     fileprivate var meansNoSuchFamily: Bool {
         self == .addressNotAvailable || self == .familyNotSupported
     }
@@ -263,6 +270,8 @@ extension ReactorError {
     fileprivate var socketHint: String? {
         switch self {
         case .addressInUse: "another process listens there; end it, or choose another path"
+        case .noSuchDirectory: "make the directory first, with mkdir -p, or choose another path"
+        case .accessDenied: "choose a path in a directory that this user may write to"
         case .socketPathTaken: "choose another path; the proxy removes nothing but dead sockets"
         default: nil
         }

@@ -50,7 +50,10 @@ enum ManualPage {
         .init("0", "done"), .init("1", "failed"), .init("2", "the command line is not understood"),
         .init("3", "a login is needed"), .init("4", "denied, by the person or the provider"),
         .init("5", "timed out"), .init("78", "the configuration is at fault"),
+        .init("126, 127", "\"proxy run\": the program cannot be started, or there is none"),
         .init("130", "interrupted"),
+        .init(
+            "others", "\"proxy run\": those of its program, or 128 and the number of its signal"),
     ]
 
     private static let signals: [CommandHelp.Row] = [

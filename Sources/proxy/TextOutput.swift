@@ -13,11 +13,14 @@ import Synchronization
 final class TextOutput: Sendable {
     let isTerminal: Bool
     private let descriptor: Int32
+    /// From the start: what takes the descriptor's number later is nobody who reads.
+    private let isClosed: Bool
     private let firstFailure = Atomic<Int32>(0)
 
     init(descriptor: Int32, isTerminal: Bool) {
         self.descriptor = descriptor
         self.isTerminal = isTerminal
+        isClosed = fcntl(descriptor, F_GETFD) < 0
     }
 
     convenience init(descriptor: Int32) {
@@ -42,6 +45,7 @@ final class TextOutput: Sendable {
 
     private func write(_ bytes: UnsafeRawBufferPointer) {
         guard failure == nil else { return }
+        if isClosed && !bytes.isEmpty { return firstFailure.store(EBADF, ordering: .relaxed) }
         var rest = bytes
         while let base = rest.baseAddress, rest.count > 0 {
             let written = writeSome(descriptor, base, rest.count)

@@ -96,7 +96,10 @@ import Vocabulary
             "2:1: this credential would be named \"default\", and there is one of that name | "
                 + "write credential: default, or give the other another name"
         ),
-        ("upstream:\ncredential: none", "1:1: the key \"upstream\" has no value"),
+        (
+            "upstream:\ncredential: none",
+            "1:1: the key \"upstream\" has no value | write it behind the colon, or leave the key out"
+        ),
     ])
     func `that is not whole is refused`(_ text: String, _ expected: String) {
         #expect(problems(text).first == expected)
@@ -204,7 +207,16 @@ import Vocabulary
         ),
         ("log: debug", "6:6: \"log\" must be a mapping, and this is a value"),
         ("log: { level: [info] }", "6:15: \"level\" must be a text, and this is a list"),
-        ("log: { level: }", "6:8: the key \"level\" has no value"),
+        (
+            "log: { level: }",
+            "6:8: the key \"level\" has no value | write it behind the colon, or leave the key out"
+        ),
+        (
+            "admin:",
+            "6:1: the key \"admin\" has no value | write admin: 127.0.0.1:8081, or admin: off"
+        ),
+        ("admin: no", "6:8: \"no\" is no address | write admin: off"),
+        ("admin: false", "6:8: \"false\" is no address | write admin: off"),
         (
             "metrics: 127.0.0.1:8081",
             "6:1: unknown key \"metrics\" in the configuration | they are at /metrics of the page that "

@@ -31,6 +31,7 @@ import Vocabulary
     ) throws {
         let found = try #require(problems(text).first)
         #expect(found.hasPrefix(expected), "\(found)")
+        #expect(found.contains(" | ") || !found.contains("begins here"), "\(found)")
     }
 
     @Test(arguments: [
@@ -98,12 +99,28 @@ import Vocabulary
 
     @Test func `that is too deep is refused`() throws {
         let text = "routes: " + String(repeating: "[", count: 100_000)
-        #expect(problems(text) == ["1:40: nested deeper than 32 levels"])
+        #expect(
+            problems(text) == [
+                "1:40: nested deeper than 32 levels | check the indentation and the brackets before"
+            ])
     }
 
     @Test func `that is too large is refused`() throws {
         let text = short() + String(repeating: "# comment\n", count: 120_000)
-        #expect(problems(text) == ["the file is larger than 1MiB"])
+        #expect(
+            problems(text) == [
+                "the file is larger than 1MiB | is it the right one? a configuration has a few kilobytes"
+            ])
+    }
+
+    @Test func `in another encoding is told by line and column, counted in bytes`() throws {
+        let bytes = Array("upstream: a\n# ".utf8) + [0xE9, 0x0A]
+        let error = #expect(throws: ConfigurationError.self) {
+            try Settings.parse(bytes, file: "latin.yaml", in: surroundings)
+        }
+        let problem = try #require(error?.problems.first)
+        #expect("\(problem)".hasPrefix("latin.yaml:2:3: "), "\(problem)")
+        #expect(problem.hint == "save the file as UTF-8 text")
     }
 
     @Test func `cut off anywhere is read or refused`() throws {

@@ -43,6 +43,28 @@ import Testing
         #expect(try proxy.child.waitForEnd() == .exited(0))
     }
 
+    @Test func `does not end with success where its answer reaches nobody`() throws {
+        let home = try ProxyHome()
+        let script = "exec \"$0\" version >&-"
+        let result = try CommandResult(of: home.startShell(script, [Binary.path]))
+        #expect(result.status == 1)
+        #expect(result.error.contains("cannot write to standard output"), "\(result)")
+        let silent = "exec \"$0\" check --config /nonexistent >&-"
+        #expect(try CommandResult(of: home.startShell(silent, [Binary.path])).status == 78)
+    }
+
+    @Test func `says what to do where it cannot listen`() throws {
+        let upstream = try FakeUpstream { _ in .ok() }
+        let home = try home(upstream)
+        let path = home.directory.path("none/p.sock")
+        let result = try CommandResult(
+            of: home.start([
+                "serve", "--config", home.configurationFile, "--listen", "unix:\(path)",
+            ]))
+        #expect(result.status == 1)
+        #expect(result.error.contains("hint: make the directory first"), "\(result)")
+    }
+
     @Test(arguments: [SIGTERM, SIGINT])
     func `ends at once at the second signal`(signal: Int32) throws {
         let gate = Gate()

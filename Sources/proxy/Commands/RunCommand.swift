@@ -141,7 +141,10 @@ struct RunCommand: Command {
             // As shells count (POSIX, Shell Command Language, 2.8.2).
             throw CommandFailure(
                 ExitCode(rawValue: error.code == ENOENT ? 127 : 126),
-                "cannot run \"\(words[0])\": \(systemMessage(error.code))")
+                "cannot run \"\(words[0])\": \(systemMessage(error.code))",
+                hint: error.code == ENOENT
+                    ? "write a program's name or path behind --; it is looked for in PATH"
+                    : "it must be a program, or a script with #!, that this user may run")
         }
         return await child.ended()
     }

@@ -118,6 +118,9 @@ extension HTTPMessage {
             ("Sec-Fetch-Dest", "document"),
         ]
         #expect(try get(port, "/", navigation).status == 200)
+        for target in ["/status.json", "/metrics", "/readyz", "/livez", "/readyz?/code", "/no"] {
+            #expect(try get(port, target, navigation).status == 403, "\(target)")
+        }
         let framed = Array(navigation.dropLast()) + [("Sec-Fetch-Dest", "iframe")]
         #expect(try get(port, "/", framed).status == 403)
         let posted = try RawClient(to: port).exchange(

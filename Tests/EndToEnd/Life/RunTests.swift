@@ -81,6 +81,7 @@ import Testing
         let missing = try CommandResult(of: start(["no-such-program"]))
         #expect(missing.status == 127)
         #expect(missing.error.contains("cannot run \"no-such-program\""))
+        #expect(missing.error.contains("hint: "))
         let file = try home.directory.write("text", to: "settings/text")
         chmod(file, 0o644)
         #expect(try CommandResult(of: start([file])).status == 126)
