@@ -275,8 +275,8 @@ extension ClientExchange {
         case .sent, .waiting: break
         case .failed(let nothingSent):
             // An answer may have come before the connection broke; it is read first, unless not even
-            // the head has left.
-            if behindHead && nothingSent {
+            // the head has left. Then it can only be the refusal of a handshake.
+            if behindHead && nothingSent && !upstream.mayHaveBeenRefused {
                 upstream.abandon()
                 upstreamLost(nothingSent: true, isUnanswered: true, .connectionLost)
             }

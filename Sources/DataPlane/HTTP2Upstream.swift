@@ -122,7 +122,8 @@ final class HTTP2Upstream {
     /// Sends what is due and the socket takes.
     func pump() {
         guard worker.sendFrames(of: session, through: connection) else {
-            return lose(.connectionLost)
+            // What refuses our side of the TLS handshake is read first.
+            return isSecure && !hasServed ? () : lose(.connectionLost)
         }
         session.deliver { handle($0) }
         guard !connection.isClosing else { return }

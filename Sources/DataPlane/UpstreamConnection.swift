@@ -361,6 +361,9 @@ final class UpstreamConnection: ByteStream {
         fail(refusal(unless: hasServed || hasAnswered) ?? .connectionLost)
     }
 
+    /// Whether the upstream has not shown yet that it takes our side of the TLS handshake.
+    var mayHaveBeenRefused: Bool { isSecure && !hasServed && !hasAnswered }
+
     /// The alert that ended the connection, if it is a refusal of what was said in the handshake.
     private func refusal(unless hasServed: Bool) -> Exchange.Failure? {
         guard case .refusedByPeer(let alert) = tlsFailure, !hasServed else { return nil }

@@ -25,6 +25,11 @@ enum UpstreamLink {
         }
     }
 
+    /// Whether the upstream has not shown yet that it takes our side of the TLS handshake.
+    var mayHaveBeenRefused: Bool {
+        if case .connection(let connection) = self { connection.mayHaveBeenRefused } else { false }
+    }
+
     /// A request begins.
     func begin(for client: ClientExchange) {
         switch self {
