@@ -219,6 +219,10 @@ final class UpstreamStream: Timed {
     func closed(_ code: ErrorCode) {
         // An upstream that wants HTTP/1.1 has not looked at the request.
         if code == .http11Required && !hasAnswered { return refuseHTTP2() }
+        // We have ended it, since what came is no message. It is an answer all the same: nothing is asked twice.
+        if let stream, stream.isBroken || code == .protocolError && !stream.hasEnded {
+            return lose(.responseMalformed, isUnprocessed: false)
+        }
         lose(
             .connectionLost, isUnprocessed: code == .refusedStream || stream?.isBegun != true)
     }
