@@ -23,6 +23,8 @@ final class HTTP2Upstream {
     private var spare: [UpstreamStream] = []
     /// No stream is begun here any more.
     private(set) var isRetired = false
+    /// The upstream reads no more.
+    private var hasFailedWriting = false
 
     private static let spareMax = 64
 
@@ -121,9 +123,8 @@ final class HTTP2Upstream {
 
     /// Sends what is due and the socket takes.
     func pump() {
-        guard worker.sendFrames(of: session, through: connection) else {
-            // What refuses our side of the TLS handshake is read first.
-            return isSecure && !hasServed ? () : lose(.connectionLost)
+        if !hasFailedWriting && !worker.sendFrames(of: session, through: connection) {
+            writingFailed()
         }
         session.deliver { handle($0) }
         guard !connection.isClosing else { return }
@@ -151,6 +152,13 @@ final class HTTP2Upstream {
         wake()
     }
 
+    /// Nothing more can be sent. What the upstream has said before it went is still read, perhaps an answer that
+    /// does not wait for the request's end (RFC 9113 section 8.1); then comes its end.
+    func writingFailed() {
+        hasFailedWriting = true
+        retire()
+    }
+
     /// Nothing more can be read or sent.
     func lose(_ failure: Exchange.Failure) {
         retire()
@@ -167,7 +175,7 @@ final class HTTP2Upstream {
     /// Nobody needs it.
     func close() {
         retire()
-        if !session.isOver {
+        if !session.isOver && !hasFailedWriting {
             session.goAway()
             _ = worker.sendFrames(of: session, through: connection)
         }

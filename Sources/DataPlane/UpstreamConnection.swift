@@ -356,7 +356,11 @@ final class UpstreamConnection: ByteStream {
     }
 
     override func didFail(_ error: ReactorError) {
-        if let http2 { return http2.lose(refusal(unless: http2.hasServed) ?? .connectionLost) }
+        if let http2 {
+            // Reading goes on where only writing has failed.
+            if isReading { return http2.writingFailed() }
+            return http2.lose(refusal(unless: http2.hasServed) ?? .connectionLost)
+        }
         if phase == .idle { leaveIdle() }
         fail(refusal(unless: hasServed || hasAnswered) ?? .connectionLost)
     }
