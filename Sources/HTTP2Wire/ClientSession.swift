@@ -9,22 +9,13 @@ package final class ClientSession: Session {
     package private(set) var isGoingAway = false
 
     package init(_ limits: SessionLimits = SessionLimits()) {
-        super.init(
-            limits, isServer: false, options: Self.options, callbacks: Session.callbacks)
+        super.init(limits, isServer: false)
         submitSettings([
             (NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
             (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindow),
             (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.head.headBytesMax),
         ])
     }
-
-    // SAFETY: made once under Swift's lock for globals, then only read.
-    private nonisolated(unsafe) static let options: OpaquePointer = {
-        let options = makeOptions()
-        // Until the server has said how many streams it takes.
-        nghttp2_option_set_peer_max_concurrent_streams(options, 100)
-        return options
-    }()
 
     /// How many more streams may be begun now. The server's limit and ours both count.
     package var capacity: Int {

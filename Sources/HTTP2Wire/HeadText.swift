@@ -91,6 +91,13 @@ struct HeadText: ~Copyable {
         }
         if name.first == ASCII.colon { return addPseudo(name, value) }
         if !isFirstLineWritten { writeFirstLine() }
+        if kind == .request && ASCII.isEqual(name, "cookie") {
+            // Crumbs become one field again (section 8.2.3), and count as one.
+            guard hasRoom(name.count + value.count + 4) else { return }
+            if cookie.isEmpty { fieldCount += 1 } else { cookie.append("; ") }
+            cookie.append(value)
+            return
+        }
         fieldCount += 1
         guard fieldCount <= limits.fieldsMax else {
             flaw = .tooManyFields(limit: limits.fieldsMax)
@@ -108,11 +115,6 @@ struct HeadText: ~Copyable {
                 hasHost = true
                 host.append(value)
                 return
-            case 6 where ASCII.isEqual(name, "cookie"):
-                // Crumbs become one field again (section 8.2.3).
-                if !cookie.isEmpty { cookie.append("; ") }
-                cookie.append(value)
-                return
             case 14 where ASCII.isEqual(name, "content-length"): hasLength = true
             case 17 where isTunnel && ASCII.isEqual(name, "sec-websocket-key"):
                 // Here it means nothing (RFC 8441 section 5); the key of the handshake in HTTP/1 is ours.
@@ -120,7 +122,19 @@ struct HeadText: ~Copyable {
             default: break
             }
         }
-        write(name, value)
+        write(name, kind == .request ? value : Self.trimmed(value))
+    }
+
+    /// Without blanks around it, which an upstream may have sent.
+    private static func trimmed(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        var (start, end) = (0, value.count)
+        while start < end, isBlank(value[start]) { start += 1 }
+        while start < end, isBlank(value[end - 1]) { end -= 1 }
+        return UnsafeRawBufferPointer(rebasing: value[start..<end])
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == ASCII.space || byte == ASCII.tab
     }
 
     /// Ends the head and answers where its text is.

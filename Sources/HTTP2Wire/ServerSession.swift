@@ -6,8 +6,7 @@ import HTTPWire
 /// A connection with a client that speaks HTTP/2. It expects the client's preface first.
 package final class ServerSession: Session {
     package init(_ limits: SessionLimits = SessionLimits()) {
-        super.init(
-            limits, isServer: true, options: Self.options, callbacks: Session.callbacks)
+        super.init(limits, isServer: true)
         submitSettings([
             (NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streamsMax),
             (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindow),
@@ -15,9 +14,6 @@ package final class ServerSession: Session {
             (NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1),
         ])
     }
-
-    // SAFETY: made once under Swift's lock for globals, then only read.
-    private nonisolated(unsafe) static let options: OpaquePointer = makeOptions()
 
     /// What every HTTP/2 connection of a client begins with (RFC 9113 section 3.4).
     package static let preface: StaticString = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -75,7 +71,8 @@ package final class ServerSession: Session {
 }
 
 extension Session {
-    static func makeOptions() -> OpaquePointer {
+    /// What nghttp2 is told of a connection; to be freed when it knows.
+    static func makeOptions(_ limits: SessionLimits, isServer: Bool) -> OpaquePointer {
         var made: OpaquePointer?
         guard nghttp2_option_new(&made) == 0, let options = made else {
             preconditionFailure("out of memory")
@@ -87,6 +84,14 @@ extension Session {
         nghttp2_option_set_stream_reset_rate_limit(options, 1 << 20, 1 << 20)
         // Heads of responses may be larger than nghttp2 thinks fit; ours are limited where they come from.
         nghttp2_option_set_max_send_header_block_length(options, 1 << 20)
+        // A head within our limit comes in as many frames as its sender likes, within reason; nghttp2 would
+        // have eight behind the first.
+        nghttp2_option_set_max_continuations(options, 8 + limits.head.headBytesMax / 4096)
+        guard !isServer else { return options }
+        // Until the server has said how many streams it takes.
+        nghttp2_option_set_peer_max_concurrent_streams(options, 100)
+        // Servers do send blanks around values, which section 8.2.1 forbids and HTTP/1 removes.
+        nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(options, 1)
         return options
     }
 

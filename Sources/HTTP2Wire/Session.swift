@@ -34,20 +34,19 @@ package class Session {
     /// frames cannot pile up heads.
     private static let inputStep = 16 * 1024
 
-    init(
-        _ limits: SessionLimits, isServer: Bool, options: OpaquePointer,
-        callbacks: OpaquePointer
-    ) {
+    init(_ limits: SessionLimits, isServer: Bool) {
         self.limits = limits
         self.isServer = isServer
         heads = HeadText(limits)
         strain = Strain(limits)
         dataFrames = DataFrames(behind: ServerSession.preface.utf8CodeUnitCount)
         var session: OpaquePointer?
+        let options = Self.makeOptions(limits, isServer: isServer)
+        defer { nghttp2_option_del(options) }
         let result =
             isServer
-            ? nghttp2_session_server_new2(&session, callbacks, nil, options)
-            : nghttp2_session_client_new2(&session, callbacks, nil, options)
+            ? nghttp2_session_server_new2(&session, Self.callbacks, nil, options)
+            : nghttp2_session_client_new2(&session, Self.callbacks, nil, options)
         guard result == 0, let session else { preconditionFailure("out of memory") }
         handle = session
         // SAFETY: nghttp2 calls back only from within calls of this object's methods.

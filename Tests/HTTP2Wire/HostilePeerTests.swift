@@ -105,6 +105,27 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
                 == "GET / HTTP/1.1\r\nx: y\r\nhost: localhost\r\ncookie: a=1; b=2\r\n\r\n")
     }
 
+    /// The limit of a head's bytes bounds them.
+    @Test func `may cut its cookies into as many crumbs as it likes`() {
+        let recorder = server()
+        let crumbs = (0..<1000).map { ("cookie", "a\($0)=b") }
+        recorder.receive(HTTP2Frame.headers(1, target + [(":authority", "localhost")] + crumbs))
+        #expect(recorder[1].flaw == nil)
+        let cookie = crumbs.map(\.1).joined(separator: "; ")
+        #expect(recorder[1].head.text.hasSuffix("cookie: \(cookie)\r\n\r\n"))
+        let large = HTTP2Frame.block(
+            Array(repeating: ("cookie", String(repeating: "b", count: 1900)), count: 8))
+        recorder.receive(
+            HTTP2Frame.frame(
+                .headers, flags: HTTP2Frame.endStream, stream: 3,
+                HTTP2Frame.block(target + [(":authority", "localhost")])))
+        for frame in 1...5 {
+            let flags = frame == 5 ? HTTP2Frame.endHeaders : 0
+            recorder.receive(HTTP2Frame.frame(.continuation, flags: flags, stream: 3, large))
+        }
+        #expect(recorder[3].flaw == .headTooLarge(limit: 65_536))
+    }
+
     @Test func `may leave out the length of an upload without a body`() {
         let recorder = server()
         recorder.receive(
