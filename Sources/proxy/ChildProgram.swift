@@ -23,18 +23,9 @@ struct ChildProgram: Sendable {
     /// kept for it, or ends the start.
     static func takeSignals() {
         for number in passed {
-            var action = sigaction()
             // What whoever started us ignores (nohup(1)) stays ignored, here and in the program.
-            guard sigaction(number, nil, &action) == 0, !action.isIgnored else { continue }
-            action = sigaction()
-            sigemptyset(&action.sa_mask)
-            action.sa_flags = SA_SIGINFO | SA_RESTART
-            #if canImport(Glibc)
-                action.__sigaction_handler.sa_sigaction = handle
-            #else
-                action.__sigaction_u.__sa_sigaction = handle
-            #endif
-            sigaction(number, &action, nil)
+            guard SignalAction.isIgnored(number) == false else { continue }
+            SignalAction.set(number, handle)
         }
     }
 
@@ -119,30 +110,17 @@ private let child = Atomic<Int32>(-1)
 private let early = Atomic<Int32>(0)
 
 /// Only what signal-safety(7) allows.
-private let handle:
-    @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void = {
-        number, facts, _ in
-        let target = child.load(ordering: .acquiring)
-        if target == -1 {
-            early.store(number, ordering: .releasing)
-            let late = child.load(ordering: .acquiring)
-            if late > 0 { kill(late, number) }
-            return
-        }
-        // It has ended, and somebody will not wait for what is still to be saved.
-        if target == 0 { _exit(128 + number) }
-        // The kernel's own, from the terminal, went to the program as well (sigaction(2)).
-        let isFromTerminal = (facts?.pointee.si_code ?? 0) > 0
-        if !isFromTerminal { kill(target, number) }
+private let handle: SignalAction.Handler = { number, facts, _ in
+    let target = child.load(ordering: .acquiring)
+    if target == -1 {
+        early.store(number, ordering: .releasing)
+        let late = child.load(ordering: .acquiring)
+        if late > 0 { kill(late, number) }
+        return
     }
-
-extension sigaction {
-    fileprivate var isIgnored: Bool {
-        #if canImport(Glibc)
-            let handler = __sigaction_handler.sa_handler
-        #else
-            let handler = __sigaction_u.__sa_handler
-        #endif
-        return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
-    }
+    // It has ended, and somebody will not wait for what is still to be saved.
+    if target == 0 { _exit(128 + number) }
+    // The kernel's own, from the terminal, went to the program as well (sigaction(2)).
+    let isFromTerminal = (facts?.pointee.si_code ?? 0) > 0
+    if !isFromTerminal { kill(target, number) }
 }

@@ -18,7 +18,7 @@ enum HangupWatch {
     /// Starts watching; to be called once.
     static func start() -> AsyncStream<Event> {
         // Under nohup(1) the terminal's end is of no interest.
-        let hadTerminal = !isHangupIgnored() && hasTerminal
+        let hadTerminal = SignalAction.isIgnored(SIGHUP) != true && hasTerminal
         leader.store(getsid(0), ordering: .releasing)
         let events = signals.stream { sender -> Event in
             switch sender {
@@ -28,27 +28,8 @@ enum HangupWatch {
             }
         }
         guard let events else { return AsyncStream { _ in } }
-        var action = sigaction()
-        sigemptyset(&action.sa_mask)
-        action.sa_flags = SA_SIGINFO | SA_RESTART
-        #if canImport(Glibc)
-            action.__sigaction_handler.sa_sigaction = handle
-        #else
-            action.__sigaction_u.__sa_sigaction = handle
-        #endif
-        sigaction(SIGHUP, &action, nil)
+        SignalAction.set(SIGHUP, handle)
         return events
-    }
-
-    private static func isHangupIgnored() -> Bool {
-        var action = sigaction()
-        guard sigaction(SIGHUP, nil, &action) == 0 else { return false }
-        #if canImport(Glibc)
-            let handler = action.__sigaction_handler.sa_handler
-        #else
-            let handler = action.__sigaction_u.__sa_handler
-        #endif
-        return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     /// Whether the process has a controlling terminal that is still there (tty(4)).
@@ -76,17 +57,15 @@ private let leader = Atomic<Int32>(0)
 
 /// Only what signal-safety(7) allows. Whether a terminal has gone by itself says nothing: a job in the
 /// background outlives it, and whoever sends a signal then means something else.
-private let handle:
-    @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void = {
-        _, facts, _ in
-        guard let facts = facts?.pointee else { return signals.tell(Sender.other) }
-        if facts.si_code > 0 { return signals.tell(Sender.kernel) }
-        #if canImport(Glibc)
-            let sender = facts._sifields._kill.si_pid
-        #else
-            let sender = facts.si_pid
-        #endif
-        // One outside of a container has the number 0 inside.
-        let isLeader = sender > 0 && sender == leader.load(ordering: .acquiring)
-        signals.tell(isLeader ? Sender.leader : Sender.other)
-    }
+private let handle: SignalAction.Handler = { _, facts, _ in
+    guard let facts = facts?.pointee else { return signals.tell(Sender.other) }
+    if facts.si_code > 0 { return signals.tell(Sender.kernel) }
+    #if canImport(Glibc)
+        let sender = facts._sifields._kill.si_pid
+    #else
+        let sender = facts.si_pid
+    #endif
+    // One outside of a container has the number 0 inside.
+    let isLeader = sender > 0 && sender == leader.load(ordering: .acquiring)
+    signals.tell(isLeader ? Sender.leader : Sender.other)
+}

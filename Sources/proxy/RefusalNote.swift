@@ -13,7 +13,6 @@ import Vocabulary
 /// The note of one process about one file.
 struct RefusalNote: Sendable {
     let file: String
-    let at: WallTime
     let reasons: [String]
 
     private static let prefix = "reload-"
@@ -22,10 +21,10 @@ struct RefusalNote: Sendable {
 
     /// A place that cannot be written has no such note.
     static func write(
-        _ reasons: [String], of file: String?, at now: WallTime, to store: FileLoginStore
+        _ reasons: [String], of file: String?, to store: FileLoginStore
     ) async {
         guard let file else { return }
-        let note = RefusalNote(file: canonical(file), at: now, reasons: reasons)
+        let note = RefusalNote(file: canonical(file), reasons: reasons)
         try? await store.saveNote(ownName, note.document)
     }
 
@@ -64,17 +63,13 @@ struct RefusalNote: Sendable {
 
 extension RefusalNote {
     private var document: JSONValue {
-        [
-            "file": .string(file), "at": .number(JSONNumber(at.seconds)),
-            "reasons": .array(reasons.map { .string($0) }),
-        ]
+        ["file": .string(file), "reasons": .array(reasons.map { .string($0) })]
     }
 
     private init?(_ document: JSONValue) {
         guard let object = document.asObject, let file = object["file"]?.asString,
-            let at = object["at"]?.asNumber?.asInteger, let reasons = object["reasons"]?.asArray
+            let reasons = object["reasons"]?.asArray
         else { return nil }
-        self.init(
-            file: file, at: WallTime(seconds: at), reasons: reasons.compactMap { $0.asString })
+        self.init(file: file, reasons: reasons.compactMap { $0.asString })
     }
 }

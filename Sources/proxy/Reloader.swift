@@ -85,7 +85,7 @@ actor Reloader {
             running.noteRefusal(error.messages, at: now)
             hasNote = true
             await RefusalNote.write(
-                error.messages.map(\.text), of: running.settings.file, at: now, to: store)
+                error.messages.map(\.text), of: running.settings.file, to: store)
             for message in error.messages {
                 log.log.error(
                     "the configuration was not loaded; the one before stays in use",

@@ -188,14 +188,7 @@ import Testing
     @Test func `is read by SIGHUP although the terminal of its start has gone`() throws {
         let setup = try LifeSetup()
         try setup.home.write(configuration: setup.text())
-        let log = setup.home.directory.path("log")
-        let terminal = try setup.home.startShell(
-            "exec /usr/bin/python3 -c \"$0\" \"$@\"",
-            [
-                Self.terminal, log, "yes", Binary.path, "serve", "--config",
-                setup.home.configurationFile,
-            ])
-        let result = try CommandResult(of: terminal)
+        let (result, log) = try serveOnTerminal(setup, inBackground: true)
         let process = try #require(
             Int32(result.output.components(separatedBy: "\n")[0]), "\(result)")
         defer { kill(process, SIGKILL) }
@@ -211,18 +204,25 @@ import Testing
     @Test func `does not keep a proxy whose terminal closes`() throws {
         let setup = try LifeSetup()
         try setup.home.write(configuration: setup.text())
-        let log = setup.home.directory.path("log")
-        let terminal = try setup.home.startShell(
-            "exec /usr/bin/python3 -c \"$0\" \"$@\"",
-            [
-                Self.terminal, log, "no", Binary.path, "serve", "--config",
-                setup.home.configurationFile,
-            ])
-        let result = try CommandResult(of: terminal)
+        let (result, log) = try serveOnTerminal(setup, inBackground: false)
         #expect(result.status == 0, "\(result)")
         try waited(for: "the end") {
             try Files.read(log)?.text.contains("ending") ?? false ? () : nil
         }
+    }
+
+    /// What the terminal's owner got, and the file of the proxy's log.
+    private func serveOnTerminal(
+        _ setup: LifeSetup, inBackground: Bool
+    ) throws -> (result: CommandResult, log: String) {
+        let log = setup.home.directory.path("log")
+        let terminal = try setup.home.startShell(
+            "exec /usr/bin/python3 -c \"$0\" \"$@\"",
+            [
+                Self.terminal, log, inBackground ? "yes" : "no", Binary.path, "serve",
+                "--config", setup.home.configurationFile,
+            ])
+        return (try CommandResult(of: terminal), log)
     }
 
     /// A shell on a terminal of its own with a proxy as its job, whose number it prints. Once that listens the
