@@ -11,7 +11,7 @@ import Glibc
 
 /// A connection. Subclasses say what its events mean; every call is made on the loop's thread.
 open class ByteStream: Timed {
-    private let handles: Handles
+    private let handles: StreamHandles
     /// What the kernel would not take; `inFlight` belongs to libuv until its callback.
     private var inFlight = ByteBuffer()
     private var waiting = ByteBuffer()
@@ -24,6 +24,11 @@ open class ByteStream: Timed {
     private var tls: TLSFilter?
     private var endsAfterFlush = false
     private var isCallRequested = false
+    // What the loop's present turn has brought; see `SharedTurn`.
+    private var readInTurn = SharedTurn()
+    private var writtenInTurn = SharedTurn()
+    private var readsNextTurn = false
+    private var writesAtTurnEnd = false
     package private(set) var isClosing = false
     package private(set) var isReading = false
     /// The peer has sent all that it will.
@@ -38,40 +43,9 @@ open class ByteStream: Timed {
     /// What ALPN agreed on, once `didSecure` was called.
     package var negotiatedProtocol: String? { tls?.negotiatedProtocol }
 
-    /// libuv's structures and the deadline node: one allocation that never moves.
-    private struct Handles {
-        let tcp: UnsafeMutablePointer<uv_tcp_t>
-        let write: UnsafeMutablePointer<uv_write_t>
-        let shutdown: UnsafeMutablePointer<uv_shutdown_t>
-        let node: UnsafeMutablePointer<DeadlineNode>
-
-        init() {
-            func padded(_ size: Int) -> Int { (size + 15) & ~15 }
-            let write = padded(MemoryLayout<uv_tcp_t>.size)
-            let shutdown = write + padded(MemoryLayout<uv_write_t>.size)
-            let node = shutdown + padded(MemoryLayout<uv_shutdown_t>.size)
-            let block = UnsafeMutableRawPointer.allocate(
-                byteCount: node + MemoryLayout<DeadlineNode>.size, alignment: 16)
-            tcp = block.bindMemory(to: uv_tcp_t.self, capacity: 1)
-            self.write = (block + write).bindMemory(to: uv_write_t.self, capacity: 1)
-            self.shutdown = (block + shutdown).bindMemory(to: uv_shutdown_t.self, capacity: 1)
-            self.node = (block + node).bindMemory(to: DeadlineNode.self, capacity: 1)
-        }
-
-        var stream: UnsafeMutablePointer<uv_stream_t> {
-            UnsafeMutableRawPointer(tcp).assumingMemoryBound(to: uv_stream_t.self)
-        }
-
-        var handle: UnsafeMutablePointer<uv_handle_t> {
-            UnsafeMutableRawPointer(tcp).assumingMemoryBound(to: uv_handle_t.self)
-        }
-
-        func deallocate() { UnsafeMutableRawPointer(tcp).deallocate() }
-    }
-
     /// A stream without a socket; `open` or a listener's `accept` gives it one.
     package override init(on loop: EventLoop) {
-        let handles = Handles()
+        let handles = StreamHandles()
         self.handles = handles
         super.init(on: loop, node: handles.node)
         let result = uv_tcp_init(loop.loop, handles.tcp)
@@ -134,6 +108,7 @@ open class ByteStream: Timed {
         guard !isReading, !isClosing, !hasEnded else { return }
         isReading = true
         if pausePlace >= 0 { loop.pauses.remove(self) }
+        if readsNextTurn { return }
         uv_read_start(handles.stream, lendReadBuffer, bytesRead)
     }
 
@@ -152,8 +127,18 @@ open class ByteStream: Timed {
         didLosePeer()
     }
 
+    /// Who sends without a pause waits for the others of the turn.
+    private func shareTurn(_ count: Int) {
+        let sum = readInTurn.add(count, in: loop.turnEnd.turn)
+        guard sum >= SharedTurn.readBytesMax else { return }
+        readsNextTurn = true
+        uv_read_stop(handles.stream)
+        requestCallBeforeWaiting()
+    }
+
     fileprivate func received(_ count: Int) {
         if count > 0 {
+            shareTurn(count)
             let bytes = UnsafeMutableRawBufferPointer(rebasing: loop.readBuffer[..<count])
             if let tls {
                 tls.feed(UnsafeRawBufferPointer(bytes))
@@ -199,7 +184,7 @@ open class ByteStream: Timed {
         let total = loop.gathered.byteCount
         guard total > 0 else { return .sent }
         if let tls { return sendEncrypted(tls) }
-        if isFlushed {
+        if isFlushed && mayWriteNow() {
             let taken = tryToWrite()
             if taken == Int32(total) { return .sent }
             if taken > 0 {
@@ -212,6 +197,14 @@ open class ByteStream: Timed {
         for index in 0..<loop.gathered.count { waiting.append(loop.gathered[index]) }
         flushWaiting()
         return hasFailedWriting ? .failed(nothingSent: false) : .waiting
+    }
+
+    /// False where the turn has seen many writes: what comes behind them goes out together at its end.
+    private func mayWriteNow() -> Bool {
+        if writtenInTurn.add(1, in: loop.turnEnd.turn) <= SharedTurn.writesMax { return true }
+        writesAtTurnEnd = true
+        requestCallBeforeWaiting()
+        return false
     }
 
     /// How much of the gathered pieces the kernel takes now, or a negative code of libuv's. One piece, the rule, is
@@ -241,7 +234,7 @@ open class ByteStream: Timed {
     }
 
     private func flushWaiting() {
-        guard !isWriting, !waiting.isEmpty else { return }
+        guard !isWriting, !writesAtTurnEnd, !waiting.isEmpty else { return }
         swap(&inFlight, &waiting)
         isWriting = true
         var piece = uv_buf_t(
@@ -341,11 +334,11 @@ open class ByteStream: Timed {
 
     /// Sends what TLS has produced, or lets it wait; false if nothing of it left.
     @discardableResult
-    private func moveCiphertext(_ tls: TLSFilter) -> Bool {
+    private func moveCiphertext(_ tls: TLSFilter, closes: Bool = false) -> Bool {
         let bytes = tls.pendingCiphertext
         guard !bytes.isEmpty, !isClosing, !hasFailedWriting else { return false }
         var taken = 0
-        if isFlushed {
+        if isFlushed && (closes || mayWriteNow()) {
             var piece = uv_buf_t(
                 base: UnsafeMutablePointer(
                     mutating: bytes.baseAddress!.assumingMemoryBound(to: CChar.self)),
@@ -372,7 +365,16 @@ open class ByteStream: Timed {
 
     func callBeforeWaiting() {
         isCallRequested = false
-        if !isClosing { willWait() }
+        if isClosing { return }
+        if readsNextTurn {
+            readsNextTurn = false
+            if isReading { uv_read_start(handles.stream, lendReadBuffer, bytesRead) }
+        }
+        willWait()
+        if writesAtTurnEnd {
+            writesAtTurnEnd = false
+            flushWaiting()
+        }
     }
 
     /// A stream that is closing waits for nothing.
@@ -388,7 +390,7 @@ open class ByteStream: Timed {
         if let tls, tls.isEstablished, isFlushed {
             // Tells the peer that the end is meant; whether it hears it does not matter.
             tls.shutdown()
-            moveCiphertext(tls)
+            moveCiphertext(tls, closes: true)
         }
         isClosing = true
         isReading = false

@@ -109,6 +109,24 @@ private func head(_ stream: UInt32, _ fields: [(String, String)], status: String
         #expect(asked.withLock { $0 } == 1)
     }
 
+    /// Most of it waits for the end of the turn.
+    @Test func `that come by the byte arrive whole`() throws {
+        let upstream = try FakeUpstream { connection in
+            try answer(connection) { _, stream in
+                (0..<5000).reduce(into: head(stream, [])) { frames, _ in
+                    frames += HTTP2Frame.data(stream, "x")
+                } + HTTP2Frame.data(stream, "", endsStream: true)
+            }
+        }
+        let plane = try plane(upstream)
+        let client = try plane.client()
+        try client.send(client.request())
+        _ = try client.stream.read(through: "\r\n\r\n")
+        let body = try client.stream.read(through: "0\r\n\r\n")
+        let lines = body.text.split(separator: "\r\n")
+        #expect(lines.filter { $0.allSatisfy { $0 == "x" } }.joined().count == 5000)
+    }
+
     /// It closes with bytes unread, which resets the connection.
     @Test func `C064: are read although nothing more of the request can be sent`() throws {
         let upstream = try FakeUpstream { connection in

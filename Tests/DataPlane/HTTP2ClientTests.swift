@@ -423,4 +423,38 @@ import Vocabulary
         }
         #expect(try client.exchange(authority: authority(plane)).status == 200)
     }
+
+    /// The upstream would be written to for each frame, which costs more than all else.
+    @Test func `that send a body by the byte have it passed on in larger pieces`() throws {
+        let upstream = try FakeUpstream { connection in
+            let request = try connection.expectHead()
+            #expect(request.values("Transfer-Encoding") == ["chunked"])
+            let body = try connection.stream.read(through: "0\r\n\r\n", within: .seconds(60))
+            try connection.write(
+                Octets("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n") + body)
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let stream = try SocketStream.connect(to: plane.port)
+        let fields = [
+            (":method", "POST"), (":scheme", "http"), (":path", "/"),
+            (":authority", authority(plane)),
+        ]
+        var sent =
+            HTTP2Frame.preface + HTTP2Frame.settings()
+            + HTTP2Frame.headers(1, fields, endsStream: false)
+        for _ in 0..<5000 { sent += HTTP2Frame.data(1, "x") }
+        try stream.write(sent + HTTP2Frame.data(1, "", endsStream: true))
+        var all = Octets("")
+        var body = Octets("")
+        while !body.hasSuffix("0\r\n\r\n") {
+            guard let more = try stream.readSome() else { throw Failure.ended("before the end") }
+            all += more
+            body = HTTP2Frame.split(all).filter { $0.kind == 0 }.reduce(into: Octets("")) {
+                $0 += $1.payload
+            }
+        }
+        let chunks = body.text.split(separator: "\r\n")
+        #expect(chunks.filter { $0.allSatisfy { $0 == "x" } }.joined().count == 5000)
+        #expect(chunks.count < 200)
+    }
 }

@@ -2,6 +2,29 @@ import Glibc
 import Reactor
 import Testing
 
+/// Its far end has always more to send.
+private final class EndlessStream: ByteStream {
+    var received = 0
+    private var far: Int32 = -1
+    private let piece = [UInt8](repeating: 1, count: 200_000)
+
+    func begin() throws {
+        var ends: [Int32] = [0, 0]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        far = ends[1]
+        _ = fcntl(far, F_SETFL, O_NONBLOCK)
+        try open(descriptor: ends[0])
+        _ = write(far, piece, piece.count)
+    }
+
+    override func didReceive(_ bytes: UnsafeMutableRawBufferPointer) {
+        received += bytes.count
+        _ = write(far, piece, piece.count)
+    }
+
+    override func didClose() { Glibc.close(far) }
+}
+
 @Suite struct `Byte stream` {
     @Test func `hands over bytes in order and tells the end`() throws {
         let pair = try StreamPair()
@@ -13,6 +36,66 @@ import Testing
         pair.turn { pair.near.events == ["end"] }
         #expect(pair.near.received == Array("hello there".utf8))
         #expect(pair.near.hasEnded)
+    }
+
+    @Test func `is read so far in one turn, however much comes, and then goes on`() throws {
+        let pair = try StreamPair()
+        let loop = pair.loop
+        // A loop with nothing to wait for takes no turn.
+        pair.near.startReading()
+        let stream = EndlessStream(on: loop)
+        try stream.begin()
+        stream.startReading()
+        var before = 0
+        for _ in 0..<20 {
+            loop.runWithoutWaiting()
+            #expect(stream.received > before && stream.received - before <= 400_000)
+            before = stream.received
+        }
+        stream.stopReading()
+        loop.runWithoutWaiting()
+        before = stream.received
+        loop.runWithoutWaiting()
+        #expect(stream.received == before)
+        stream.close()
+        loop.runOnce()
+    }
+
+    @Test func `writes a few times in one turn and the rest together at its end`() throws {
+        let pair = try StreamPair()
+        pair.near.startReading()
+        let piece = Array("x".utf8)
+        var waited = 0
+        for _ in 0..<100 {
+            piece.withUnsafeBytes { pair.near.gather($0) }
+            if case .waiting = pair.near.send() { waited += 1 }
+        }
+        #expect(waited == 92)
+        #expect(pair.readFar().count == 8)
+        pair.turn { pair.near.events == ["flush"] }
+        #expect(pair.readFar().count == 92)
+        piece.withUnsafeBytes { pair.near.gather($0) }
+        guard case .sent = pair.near.send() else {
+            Issue.record("it is another turn")
+            return
+        }
+    }
+
+    @Test func `ends behind what waits for the end of the turn`() throws {
+        let pair = try StreamPair()
+        pair.near.startReading()
+        let piece = Array("x".utf8)
+        for _ in 0..<100 {
+            piece.withUnsafeBytes { pair.near.gather($0) }
+            pair.near.send()
+        }
+        pair.near.end()
+        var arrived = pair.readFar().count
+        var byte: UInt8 = 0
+        pair.turn {
+            arrived += pair.readFar().count
+            return arrived == 100 && read(pair.far, &byte, 1) == 0
+        }
     }
 
     @Test func `sends pieces as one run of bytes`() throws {
