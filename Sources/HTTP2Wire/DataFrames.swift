@@ -1,6 +1,6 @@
 // Finds the DATA frames in what a peer sends (RFC 9113 section 4.1). nghttp2 drops those on streams that are
 // closed and tells nobody; by comparing what came with what nghttp2 began, they are noticed all the same. Heads
-// on streams that are refused are dropped as well, so those are noted here too.
+// on streams that are refused are dropped as well, and so are frames of unknown kinds: both are noted here too.
 
 /// Walks over the frames of a connection by their lengths; holds no payload.
 struct DataFrames {
@@ -16,6 +16,8 @@ struct DataFrames {
     /// Of those, where the next is that it may begin.
     private var next = 0
     private(set) var dropped: [Int32] = []
+    /// Frames of kinds that RFC 9113 does not know. nghttp2 skips them and tells nobody.
+    private var unknownCount = 0
 
     private static let headerBytes = 9
 
@@ -53,6 +55,7 @@ struct DataFrames {
         switch kind {
         case 0: coming.append(id)
         case 1: history.noteHeaders(id)
+        case 10...: unknownCount += 1
         default: break
         }
     }
@@ -74,4 +77,10 @@ struct DataFrames {
     }
 
     mutating func forgetDropped() { dropped.removeAll() }
+
+    /// How many there were since the last call.
+    mutating func takeUnknown() -> Int {
+        defer { unknownCount = 0 }
+        return unknownCount
+    }
 }

@@ -83,13 +83,11 @@ extension Session {
         case NGHTTP2_HEADERS.rawValue: judge(header.stream_id)
         case NGHTTP2_DATA.rawValue:
             if isServer { dataFrames.begin(header.stream_id) }
-            let ends = UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
-            if header.length == 0 && !ends { strain.add() }
         case NGHTTP2_WINDOW_UPDATE.rawValue: strain.noteWindowUpdate()
         case NGHTTP2_SETTINGS.rawValue:
             if UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { strain.add(4) }
         case NGHTTP2_PING.rawValue:
-            if UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { strain.notePing() }
+            if UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 { strain.notePings(1) }
         case NGHTTP2_RST_STREAM.rawValue: strain.noteReset()
         case NGHTTP2_GOAWAY.rawValue: break
         default: strain.add()
@@ -101,9 +99,11 @@ extension Session {
         if isServer, stream(id) == nil, let code = history.judge(id) { violation = code }
     }
 
-    /// The same for DATA, which nghttp2 begins on open streams alone.
+    /// The same for DATA, which nghttp2 begins on open streams alone. Frames of unknown kinds are earned as PINGs
+    /// are: some clients send a priority with each request (RFC 9218 section 7.1).
     func judgeDroppedData() {
         dataFrames.settle()
+        strain.notePings(dataFrames.takeUnknown())
         guard !dataFrames.dropped.isEmpty else { return }
         for id in dataFrames.dropped { judge(id) }
         dataFrames.forgetDropped()
@@ -131,7 +131,12 @@ extension Session {
         switch UInt32(header.type) {
         case NGHTTP2_HEADERS.rawValue: headersCame(header.stream_id, ends)
         case NGHTTP2_DATA.rawValue:
-            guard ends, let stream = stream(header.stream_id) else { return }
+            guard ends else {
+                // Nothing, or nothing but padding.
+                if header.length <= pointer.pointee.data.padlen { strain.add() }
+                return
+            }
+            guard let stream = stream(header.stream_id) else { return }
             stream.hasEnded = true
             if !markLastDataAsEnd(of: stream) {
                 note(

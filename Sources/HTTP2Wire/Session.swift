@@ -30,6 +30,8 @@ package class Session {
     private var isDelivering = false
     /// Bytes cannot be read or frames written any more.
     private var hasFailed = false
+    /// We have ended the connection; nghttp2 ignores what still comes.
+    private var hasTerminated = false
     /// More is taken in one step only after what came of the last was delivered, so that a run of small
     /// frames cannot pile up heads.
     private static let inputStep = 16 * 1024
@@ -82,7 +84,7 @@ package class Session {
     ) {
         strain.drain(now: now)
         var rest = bytes
-        while !rest.isEmpty && !hasFailed {
+        while !rest.isEmpty && !hasFailed && !hasTerminated {
             let step = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.inputStep))
             if isServer { dataFrames.read(step, noting: &history) }
             let used = nghttp2_session_mem_recv(
@@ -171,6 +173,7 @@ package class Session {
 
     /// Ends the connection, with what is open on it.
     package func terminate(_ code: ErrorCode) {
+        hasTerminated = true
         nghttp2_session_terminate_session(handle, code.rawValue)
     }
 

@@ -43,7 +43,12 @@ struct Strain {
     mutating func add(_ units: Int = 1) { level += units }
 
     mutating func noteWindowUpdate() { if !Self.spend(&earnedUpdates) { add() } }
-    mutating func notePing() { if !Self.spend(&earnedPings) { add() } }
+    mutating func notePings(_ count: Int) {
+        let paid = min(count, earnedPings)
+        earnedPings -= paid
+        add(count - paid)
+    }
+
     mutating func noteReset() { if !Self.spend(&earnedResets) { add() } }
 
     mutating func noteDataSent() {

@@ -246,9 +246,12 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
         ("settings", { _ in HTTP2Frame.settings([(4, 65_535)]) }),
         ("priorities", { HTTP2Frame.frame(.priority, stream: $0, "\0\0\0\0\u{10}") }),
         ("window updates", { _ in HTTP2Frame.windowUpdate(0, 1) }),
+        ("frames of no known kind", { _ in HTTP2Frame.frame(0xEE) }),
+        ("alternative services", { _ in HTTP2Frame.frame(10, "\0\0") }),
+        ("priority updates", { _ in HTTP2Frame.frame(16, "\0\0\0\u{3}u=1") }),
     ]
 
-    @Test(arguments: 0..<7)
+    @Test(arguments: 0..<10)
     func `that floods is sent away, whatever it floods with`(_ index: Int) {
         let flood = Self.floods[index]
         let recorder = server()
@@ -264,7 +267,10 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
         #expect(goAway(output) != nil, "\(flood.name)")
     }
 
-    @Test func `that sends empty frames is sent away`() {
+    @Test(arguments: [
+        HTTP2Frame.data(1, ""), HTTP2Frame.frame(0, flags: 8, stream: 1, "\u{2}\0\0"),
+    ])
+    func `that sends empty frames is sent away, padded or not`(_ frame: Octets) {
         let recorder = server()
         recorder.receive(
             HTTP2Frame.headers(
@@ -275,7 +281,7 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
                 ], endsStream: false))
         var rounds = 0
         while !recorder.session.isOver && rounds < 10_000 {
-            recorder.receive(HTTP2Frame.data(1, ""))
+            recorder.receive(frame)
             _ = recorder.produce()
             rounds += 1
         }
