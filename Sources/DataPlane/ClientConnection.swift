@@ -251,7 +251,7 @@ final class ClientConnection: ByteStream {
     // MARK: Ends and failures
 
     override func didEnd() {
-        if let http2, phase != .lingering { return http2.abandon() }
+        if let http2, phase != .lingering { return http2.clientEnded() }
         switch phase {
         case .head:
             // Whole requests that wait to be taken are still answered.

@@ -16,6 +16,8 @@ final class HTTP2Client {
     let worker: Worker
     let session: ServerSession
     private var parser: HeadParser
+    /// The client has closed its sending side.
+    private(set) var hasEnded = false
     /// Whether `pump` is going to be called at the end of this turn.
     private var isAwake = false
     private var isHeadTimed = false
@@ -140,6 +142,10 @@ final class HTTP2Client {
 
     /// Arms what the connection waits for.
     private func watch() {
+        if hasEnded {
+            if session.streamCount == 0 { over() } else { dropStuckStreams() }
+            return
+        }
         if session.isInsideHead {
             if !isHeadTimed {
                 isHeadTimed = true
@@ -201,6 +207,28 @@ final class HTTP2Client {
         // What was closed and not told yet must not keep its exchange.
         session.deliver { handle($0) }
         for stream in session.openStreams { exchange(of: stream)?.streamClosed() }
+    }
+
+    /// The client will send no more, and may still read: what it has asked for to the end is answered, for as
+    /// long as that can be sent (C130). The rest never comes to an end.
+    func clientEnded() {
+        if session.isInsideHead { return abandon() }
+        hasEnded = true
+        connection.disarm()
+        for stream in session.openStreams where !stream.hasEnded {
+            exchange(of: stream)?.streamClosed()
+        }
+        wake()
+    }
+
+    /// Gives up what the client's windows hold back, since it will not open them.
+    private func dropStuckStreams() {
+        guard connection.isFlushed, !session.wantsToSend else { return }
+        for stream in session.openStreams where stream.hasUnsent {
+            exchange(of: stream)?.streamClosed()
+            session.reset(stream, .cancel)
+        }
+        if session.wantsToSend { wake() }
     }
 
     /// The client has gone.

@@ -99,7 +99,9 @@ final class HTTP2Exchange: ClientExchange {
     // MARK: The response
 
     override var isClientFlushed: Bool { stream.unsentCount <= Self.unsentBytesMax }
-    override var hasClientEnded: Bool { stream.isClosed || isTunnel && hasEnded }
+    override var hasClientEnded: Bool {
+        stream.isClosed || client.hasEnded || isTunnel && hasEnded
+    }
     override var endsConnection: Bool { false }
     override var clientAddress: String { client.address }
 

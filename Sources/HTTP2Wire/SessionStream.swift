@@ -55,4 +55,7 @@ package final class SessionStream {
 
     /// Bytes that wait here to be sent.
     package var unsentCount: Int { output.count }
+
+    /// Whether bytes or the end wait here to be sent.
+    package var hasUnsent: Bool { !isSent && (isOutputWhole || !output.isEmpty) }
 }

@@ -39,7 +39,7 @@ private func ok(_ body: Octets) -> Octets {
 }
 
 extension TestPlane {
-    fileprivate var authority: String { "127.0.0.1:\(port)" }
+    var authority: String { "127.0.0.1:\(port)" }
 }
 
 @Suite struct `Upstreams of HTTP 2` {
