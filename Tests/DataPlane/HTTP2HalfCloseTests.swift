@@ -1,5 +1,6 @@
 // Clients that speak HTTP/2 and have sent all that they will.
 
+import HTTP2Wire
 import Support
 import Testing
 
