@@ -111,6 +111,12 @@ package struct ByteBuffer: ~Copyable {
         if start == end { removeAll() }
     }
 
+    /// Forgets bytes at the end.
+    package mutating func removeLast(_ count: Int) {
+        precondition(count <= self.count, "no more than there is")
+        end -= count
+    }
+
     /// Forgets the bytes and keeps the storage.
     @inlinable
     package mutating func removeAll() {

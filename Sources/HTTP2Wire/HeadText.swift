@@ -146,6 +146,19 @@ struct HeadText: ~Copyable {
         return start..<text.count
     }
 
+    /// What `finish` has written last, of a request whose body turned out to have no byte: some clients end every
+    /// request by an empty frame of DATA, and servers refuse a GET with a body. Nil where it cannot be changed.
+    mutating func withoutBody(_ range: Range<Int>) -> Range<Int>? {
+        let line: StaticString = "transfer-encoding: chunked\r\n\r\n"
+        let count = line.utf8CodeUnitCount
+        guard kind == .request, !isOpen, flaw == nil, range.upperBound == text.count,
+            range.count > count, text.bytes.suffix(count).elementsEqual(Self.bytes(line))
+        else { return nil }
+        text.removeLast(count)
+        text.append(isUpload ? "content-length: 0\r\n\r\n" : "\r\n")
+        return range.lowerBound..<text.count
+    }
+
     private mutating func addPseudo(
         _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
     ) {

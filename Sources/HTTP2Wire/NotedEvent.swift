@@ -12,7 +12,7 @@ struct NotedEvent {
     let kind: Kind
     // SAFETY: the session holds a stream while it is open, and what was closed until it is delivered.
     private var named: Unmanaged<SessionStream>?
-    private var range = 0..<0
+    var range = 0..<0
     private var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
     private var flaw: WireError?
     private var code = ErrorCode.none

@@ -138,7 +138,7 @@ extension Session {
             }
             guard let stream = stream(header.stream_id) else { return }
             stream.hasEnded = true
-            if !markLastDataAsEnd(of: stream) {
+            if !markLastDataAsEnd(of: stream) && !markLastHeadAsEnd(of: stream) {
                 note(
                     NotedEvent(
                         UnsafeRawBufferPointer(start: nil, count: 0), of: stream, endsStream: true))

@@ -217,6 +217,16 @@ package class Session {
         return true
     }
 
+    /// The last noted event was the head of that request, and nothing came behind it; false if it was not.
+    func markLastHeadAsEnd(of stream: SessionStream) -> Bool {
+        guard let last = events.indices.last, events[last].kind == .head,
+            events[last].names(stream), let range = heads.withoutBody(events[last].range)
+        else { return false }
+        events[last].range = range
+        events[last].endsStream = true
+        return true
+    }
+
     func close(_ id: Int32, _ code: ErrorCode) {
         guard let stream = stream(id), !stream.isClosed else { return }
         let last = streams.removeLast()

@@ -105,6 +105,23 @@ private func resets(_ octets: Octets) -> [UInt32: UInt8] {
                 == "GET / HTTP/1.1\r\nx: y\r\nhost: localhost\r\ncookie: a=1; b=2\r\n\r\n")
     }
 
+    @Test(arguments: [("GET", ""), ("POST", "content-length: 0\r\n")])
+    func `may end a request without a body by an empty frame`(_ method: String, _ length: String) {
+        let recorder = server()
+        let fields = [(":method", method)] + target.dropFirst() + [(":authority", "localhost")]
+        let plain = Octets("\(method) / HTTP/1.1\r\nhost: localhost\r\n")
+        recorder.receive(
+            HTTP2Frame.headers(1, fields, endsStream: false)
+                + HTTP2Frame.data(1, "", endsStream: true) + HTTP2Frame.get(3))
+        #expect(recorder[1].head == plain + Octets(length) + "\r\n")
+        #expect(recorder[1].isWhole && recorder[3].isWhole)
+        // What comes later comes too late.
+        recorder.receive(HTTP2Frame.headers(5, fields, endsStream: false))
+        recorder.receive(HTTP2Frame.data(5, "", endsStream: true))
+        #expect(recorder[5].head == plain + "transfer-encoding: chunked\r\n\r\n")
+        #expect(recorder[5].isWhole)
+    }
+
     /// The limit of a head's bytes bounds them.
     @Test func `may cut its cookies into as many crumbs as it likes`() {
         let recorder = server()
