@@ -47,9 +47,10 @@ extension ClientExchange {
         if needsUpgrade && (200..<300).contains(worker.responseHead.status) {
             return answer(.upstreamMalformed)
         }
-        // Only refusals are looked at closely.
+        // Only refusals are looked at closely, and heads that are all there is: gRPC refuses by one.
+        let mayRefuse = worker.responseHead.status >= 400 || framing == .length(0)
         let verdict =
-            worker.responseHead.status >= 400 && record.credential != nil
+            mayRefuse && record.credential != nil
             ? worker.judge(bytes, record, exchange) : .final
         let action = exchange.headArrived(verdict, isBodyHeld: held.isWhole)
         switch action {

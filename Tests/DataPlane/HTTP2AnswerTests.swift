@@ -150,4 +150,27 @@ private func head(_ stream: UInt32, _ fields: [(String, String)], status: String
             #expect(response.body == "too large")
         }
     }
+
+    @Test(arguments: ["token-2", "token-9"])
+    func `of gRPC that refuse the credential are cured by a newer one, once`(_ good: String)
+        throws
+    {
+        let upstream = try FakeUpstream { connection in
+            try answer(connection) { request, stream in
+                let isGood = request.values("authorization") == ["Bearer \(good)"]
+                return HTTP2Frame.headers(
+                    stream,
+                    [
+                        (":status", "200"), ("content-type", "application/grpc"),
+                        ("grpc-status", isGood ? "5" : "16"),
+                    ])
+            }
+        }
+        let plane = try plane(upstream)
+        let response = try HTTP2Peer.client(to: plane.port).exchange(
+            "POST", "/service/Method", authority: "127.0.0.1:\(plane.port)",
+            fields: [("Content-Type", "application/grpc"), ("TE", "trailers")], body: "question")
+        #expect(response.values("grpc-status") == [good == "token-2" ? "5" : "16"])
+        #expect(plane.needs.count == 1)
+    }
 }
