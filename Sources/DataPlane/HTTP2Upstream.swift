@@ -25,8 +25,16 @@ final class HTTP2Upstream {
     private(set) var isRetired = false
     /// The upstream reads no more.
     private var hasFailedWriting = false
+    /// When the upstream was heard last.
+    private var heardAt: UInt64
+    /// It was asked for a sign of life, and has a deadline for it.
+    private var isProbed = false
+    /// How often it may be asked before it answers a request. gRPC's servers end a connection on which PINGs come
+    /// while they have nothing to say, at the fourth.
+    private var probesLeft = probesMax
 
     private static let spareMax = 64
+    private static let probesMax = 2
 
     init(_ connection: UpstreamConnection, _ worker: Worker, isSecure: Bool) {
         self.connection = connection
@@ -34,6 +42,7 @@ final class HTTP2Upstream {
         self.isSecure = isSecure
         session = ClientSession(worker.settings.upstreamSessionLimits)
         parser = HeadParser(limits: worker.settings.responseLimits)
+        heardAt = worker.loop.now
         wake()
     }
 
@@ -73,6 +82,11 @@ final class HTTP2Upstream {
     // MARK: In
 
     func receive(_ bytes: UnsafeRawBufferPointer) {
+        heardAt = connection.loop.now
+        if isProbed {
+            isProbed = false
+            if isIdle { connection.arm(.upstreamIdle) } else { connection.disarm() }
+        }
         session.receive(bytes, now: connection.loop.now) { handle($0) }
         wake()
     }
@@ -81,6 +95,7 @@ final class HTTP2Upstream {
         switch event {
         case .head(let stream, let range, let ends, let flaw):
             hasServed = true
+            probesLeft = Self.probesMax
             user(of: stream)?.receiveHead(session.text(in: range), endsStream: ends, flaw)
         case .interim(let stream, let range):
             user(of: stream)?.receiveInterim(session.text(in: range))
@@ -109,6 +124,26 @@ final class HTTP2Upstream {
 
     // MARK: Out
 
+    /// A request was begun. A connection that has been silent for a while may be dead without a sign, as when a
+    /// network has gone; it is asked for one, so that not one request after the other waits there for nothing.
+    func streamBegan() {
+        guard connection.loop.now &- heardAt >= worker.settings.upstreamSilence, !isProbed,
+            probesLeft > 0
+        else { return }
+        isProbed = true
+        probesLeft -= 1
+        session.ping()
+        connection.arm(.upstreamProbe)
+    }
+
+    /// Nothing came.
+    func probeFailed() {
+        // What waits for an upstream that is slow to read has not asked it yet.
+        guard connection.isFlushed else { return connection.arm(.upstreamProbe) }
+        isProbed = false
+        lose(.connectionLost)
+    }
+
     /// Something is to be sent; it leaves at the end of this turn.
     func wake() {
         guard !isAwake else { return }
@@ -135,7 +170,12 @@ final class HTTP2Upstream {
         if isIdle && isRetired { return close() }
         if isIdle != self.isIdle {
             self.isIdle = isIdle
-            if isIdle { connection.arm(.upstreamIdle) } else { connection.disarm() }
+            if isIdle {
+                isProbed = false
+                connection.arm(.upstreamIdle)
+            } else if !isProbed {
+                connection.disarm()
+            }
         }
         if !isRetired { worker.streamsFreed(on: self) }
     }

@@ -422,7 +422,7 @@ final class UpstreamConnection: ByteStream {
             close()
             worker.connectFailed(self, for: client, .dial(.timedOut))
         case .awaitingHead: responseIsLate()
-        case .multiplexed: http2?.close()
+        case .multiplexed: kind == .upstreamProbe ? http2?.probeFailed() : http2?.close()
         case .body, .discarding, .tunnel: close()
         }
     }

@@ -86,6 +86,7 @@ final class UpstreamStream: Timed {
                 head, isSecure: connection.isSecure, endsStream: isHeadAlone,
                 secretsFrom: secretsFrom)
             stream?.owner = self
+            if stream != nil { connection.streamBegan() }
         }
         guard let stream, !stream.isClosed else { return .failed(nothingSent: head != nil) }
         if head == nil || !isHeadAlone {

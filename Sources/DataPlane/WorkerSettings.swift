@@ -43,6 +43,9 @@ package struct WorkerSettings: Sendable {
     /// nothing of a request that waits for it. A client that is slow to send its request uses none of it.
     package var response: UInt64 = 300_000
     package var upstreamIdle: UInt64 = 55_000
+    /// After so long without a byte of a shared connection a new request has it asked for a sign of life, for which
+    /// it has as long again.
+    package var upstreamSilence: UInt64 = 15_000
     /// An older connection is not used again, so that a change of the upstream's address is noticed.
     package var upstreamAge: UInt64 = 600_000
     /// How long a request waits for a credential at the most; the control plane usually answers first.
@@ -106,6 +109,7 @@ extension DeadlineKind {
     static var tunnelHalfClosed: DeadlineKind { DeadlineKind(9) }
     static var clientHandshake: DeadlineKind { DeadlineKind(10) }
     static var lastRequest: DeadlineKind { DeadlineKind(11) }
+    static var upstreamProbe: DeadlineKind { DeadlineKind(12) }
     static var streamWait: DeadlineKind { DeadlineKind(15) }
 }
 
@@ -119,6 +123,7 @@ extension EventLoop {
         setDuration(.handshake, milliseconds: settings.connect)
         setDuration(.response, milliseconds: settings.response)
         setDuration(.upstreamIdle, milliseconds: settings.upstreamIdle)
+        setDuration(.upstreamProbe, milliseconds: settings.upstreamSilence)
         setDuration(.clientHandshake, milliseconds: settings.clientHead)
         setDuration(.lastRequest, milliseconds: settings.lastRequest)
         setDuration(.tunnelIdle, milliseconds: settings.tunnelIdle)

@@ -171,6 +171,11 @@ package class Session {
             code.rawValue)
     }
 
+    /// Asks the peer for a sign of life.
+    package func ping() {
+        nghttp2_submit_ping(handle, UInt8(truncatingIfNeeded: NGHTTP2_FLAG_NONE.rawValue), nil)
+    }
+
     /// Ends the connection, with what is open on it.
     package func terminate(_ code: ErrorCode) {
         hasTerminated = true
