@@ -3,6 +3,7 @@
 
 import Bytes
 import Crossing
+import HTTP2Wire
 import HTTPWire
 import Reactor
 import Routing
@@ -265,8 +266,8 @@ extension ClientExchange {
         case .stream(let stream):
             outcome = stream.send(
                 head: behindHead ? worker.output.mutableBytes : nil,
-                secretsFrom: record.head.count, held.unsent, data, isLast: isLast,
-                trailers: keptTrailers())
+                secretsFrom: record.head.count, neverIndexedUpstream, held.unsent, data,
+                isLast: isLast, trailers: keptTrailers())
         }
         held.markSent()
         if isLast { isRequestSent = true }
@@ -281,6 +282,15 @@ extension ClientExchange {
                 upstreamLost(nothingSent: true, isUnanswered: true, .connectionLost)
             }
         }
+    }
+
+    /// What the client has marked so, and a target that has the credential in it.
+    private var neverIndexedUpstream: NeverIndexed {
+        var fields = neverIndexed
+        if record.credential != nil, let plan = record.plan, plan.injectsIntoTarget {
+            fields.path = true
+        }
+        return fields
     }
 
     /// The same in HTTP/1.

@@ -5,6 +5,7 @@
 // What it holds is bounded: a head and a body kept for a replay, by their limits.
 
 import Bytes
+import HTTP2Wire
 import HTTPWire
 import Reactor
 import Routing
@@ -75,6 +76,9 @@ class ClientExchange: Timed {
 
     /// The trailer section of the request, as lines; good once the request is whole.
     var requestTrailers: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
+
+    /// Fields of the request that no compression table may keep.
+    var neverIndexed: NeverIndexed { NeverIndexed() }
 
     /// A body of this framing follows; `isRequestWhole` is true behind it where there is none.
     func startBody(_ framing: BodyFraming) { preconditionFailure("a subclass knows the protocol") }

@@ -56,6 +56,7 @@ final class HTTP2Exchange: ClientExchange {
     }
 
     override var requestTrailers: UnsafeRawBufferPointer { trailers.bytes }
+    override var neverIndexed: NeverIndexed { stream.neverIndexed }
 
     override func startBody(_ framing: BodyFraming) {
         // What follows the head of a tunnel is no body of the request's, and there must be no place for one.
@@ -111,7 +112,9 @@ final class HTTP2Exchange: ClientExchange {
     }
 
     override func sendInterim() {
-        session.sendInterim(worker.output.mutableBytes, on: stream)
+        session.sendInterim(
+            worker.output.mutableBytes, on: stream,
+            neverIndexed: upstream?.neverIndexed ?? NeverIndexed())
         client.wake()
     }
 
@@ -121,12 +124,17 @@ final class HTTP2Exchange: ClientExchange {
     ) -> Bool {
         let stream = stream
         let isHeadAlone = isLast && data.isEmpty && trailers.isEmpty
+        let neverIndexed = upstream?.neverIndexed ?? NeverIndexed()
         if hasHead {
-            session.sendHead(worker.output.mutableBytes, on: stream, endsStream: isHeadAlone)
+            session.sendHead(
+                worker.output.mutableBytes, on: stream, endsStream: isHeadAlone,
+                neverIndexed: neverIndexed)
         }
         if !hasHead || !isHeadAlone {
             session.send(data, on: stream)
-            if isLast { session.finish(stream, trailers: trailers) }
+            if isLast {
+                session.finish(stream, trailers: trailers, neverIndexed: neverIndexed)
+            }
         }
         // What is large had better go before more of it comes.
         if stream.unsentCount > Self.unsentBytesMax { client.pump() } else { client.wake() }

@@ -2,6 +2,7 @@
 // in HTTP/2. Both take a request in pieces and tell when they can take more.
 
 import Bytes
+import HTTP2Wire
 import Reactor
 
 /// The two kinds of way to an upstream, with what an exchange asks of either.
@@ -44,6 +45,11 @@ enum UpstreamLink {
         case .connection(let connection): connection.requestSent(isWhole: isWhole)
         case .stream(let stream): stream.requestSent(isWhole: isWhole)
         }
+    }
+
+    /// Fields of the response that no compression table may keep.
+    var neverIndexed: NeverIndexed {
+        if case .stream(let stream) = self { stream.neverIndexed } else { NeverIndexed() }
     }
 
     /// The client has taken what came.

@@ -77,14 +77,15 @@ final class UpstreamStream: Timed {
     /// Sends pieces of the request, and before them the head where there is one. The credential's lines begin at
     /// `secretsFrom` in it.
     func send(
-        head: UnsafeMutableRawBufferPointer?, secretsFrom: Int, _ held: UnsafeRawBufferPointer,
-        _ data: UnsafeRawBufferPointer, isLast: Bool, trailers: UnsafeRawBufferPointer
+        head: UnsafeMutableRawBufferPointer?, secretsFrom: Int, _ neverIndexed: NeverIndexed,
+        _ held: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer, isLast: Bool,
+        trailers: UnsafeRawBufferPointer
     ) -> SendOutcome {
         let isHeadAlone = isLast && held.isEmpty && data.isEmpty && trailers.isEmpty
         if let head {
             stream = session.request(
                 head, isSecure: connection.isSecure, endsStream: isHeadAlone,
-                secretsFrom: secretsFrom)
+                secretsFrom: secretsFrom, neverIndexed: neverIndexed)
             stream?.owner = self
             if stream != nil { connection.streamBegan() }
         }
@@ -92,7 +93,9 @@ final class UpstreamStream: Timed {
         if head == nil || !isHeadAlone {
             session.send(held, on: stream)
             session.send(data, on: stream)
-            if isLast { session.finish(stream, trailers: trailers) }
+            if isLast {
+                session.finish(stream, trailers: trailers, neverIndexed: neverIndexed)
+            }
         }
         if stream.unsentCount > Self.unsentBytesMax { connection.pump() } else { connection.wake() }
         return isFlushed ? .sent : .waiting
@@ -111,6 +114,8 @@ final class UpstreamStream: Timed {
     }
 
     // MARK: The response
+
+    var neverIndexed: NeverIndexed { stream?.neverIndexed ?? NeverIndexed() }
 
     func receiveInterim(_ text: UnsafeRawBufferPointer) {
         hasAnswered = true

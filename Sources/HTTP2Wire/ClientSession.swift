@@ -31,14 +31,15 @@ package final class ClientSession: Session {
     /// ends it, `send` and `finish` follow. Nil when the connection takes none.
     ///
     /// - Parameter secretsFrom: where in `text` lines begin that are kept out of the compression table
-    ///   (RFC 7541 section 7.1.3), as Authorization and DPoP are anywhere.
+    ///   (RFC 7541 section 7.1.3), as Authorization and DPoP are anywhere, and `neverIndexed`.
     package func request(
         _ text: UnsafeMutableRawBufferPointer, isSecure: Bool, endsStream: Bool,
-        secretsFrom: Int = .max
+        secretsFrom: Int = .max, neverIndexed: NeverIndexed = NeverIndexed()
     ) -> SessionStream? {
-        guard fields.readRequest(text, isSecure: isSecure, secretsFrom: secretsFrom) else {
-            return nil
-        }
+        guard
+            fields.readRequest(
+                text, isSecure: isSecure, secretsFrom: secretsFrom, neverIndexed)
+        else { return nil }
         let stream = SessionStream(id: 0)
         let id = fields.withFields { fields in
             withProvider(of: stream, endsStream) {

@@ -24,14 +24,18 @@ struct FieldLines: ~Copyable {
     private static let secretFields: KnownFieldSet = [.authorization, .dpop]
 
     /// A response's head, whole. Names in it are changed to lower case. False when it is no head.
-    mutating func readResponse(_ text: UnsafeMutableRawBufferPointer) -> Bool {
+    mutating func readResponse(
+        _ text: UnsafeMutableRawBufferPointer, _ neverIndexed: NeverIndexed
+    ) -> Bool {
         fields.removeAll(keepingCapacity: true)
         let bytes = UnsafeRawBufferPointer(text)
         guard bytes.count >= 12, let end = bytes.firstIndex(of: ASCII.carriageReturn) else {
             return false
         }
         add(":status", UnsafeRawBufferPointer(rebasing: bytes[9..<12]))
-        readLines(UnsafeMutableRawBufferPointer(rebasing: text[min(end + 2, text.count)...]))
+        readLines(
+            UnsafeMutableRawBufferPointer(rebasing: text[min(end + 2, text.count)...]), neverIndexed
+        )
         return true
     }
 
@@ -52,7 +56,8 @@ struct FieldLines: ~Copyable {
     /// A request's head, whole. Its Host becomes :authority; lines at `secretsFrom` bytes and behind are kept out
     /// of the compression table, whatever their names.
     mutating func readRequest(
-        _ text: UnsafeMutableRawBufferPointer, isSecure: Bool, secretsFrom: Int
+        _ text: UnsafeMutableRawBufferPointer, isSecure: Bool, secretsFrom: Int,
+        _ neverIndexed: NeverIndexed
     ) -> Bool {
         fields.removeAll(keepingCapacity: true)
         let bytes = UnsafeRawBufferPointer(text)
@@ -64,23 +69,29 @@ struct FieldLines: ~Copyable {
         add(":scheme", Self.bytes(isSecure ? "https" : "http"))
         // Where :authority goes; without a Host there is none.
         let authority = fields.count
-        add(":path", UnsafeRawBufferPointer(rebasing: bytes[(methodEnd + 1)..<targetEnd]))
+        fields.append(
+            Self.field(
+                Self.bytes(":path"),
+                UnsafeRawBufferPointer(rebasing: bytes[(methodEnd + 1)..<targetEnd]),
+                isSecret: neverIndexed.path))
         let start = min(end + 2, text.count)
         readLines(
-            UnsafeMutableRawBufferPointer(rebasing: text[start...]), hostAt: authority,
-            secretsFrom: secretsFrom - start)
+            UnsafeMutableRawBufferPointer(rebasing: text[start...]), neverIndexed,
+            hostAt: authority, secretsFrom: secretsFrom - start)
         return true
     }
 
     /// Trailers, or any lines without a first one.
-    mutating func readTrailers(_ text: UnsafeMutableRawBufferPointer) {
+    mutating func readTrailers(
+        _ text: UnsafeMutableRawBufferPointer, _ neverIndexed: NeverIndexed
+    ) {
         fields.removeAll(keepingCapacity: true)
-        readLines(text)
+        readLines(text, neverIndexed)
     }
 
     private mutating func readLines(
-        _ text: UnsafeMutableRawBufferPointer, hostAt authority: Int? = nil,
-        secretsFrom: Int = .max
+        _ text: UnsafeMutableRawBufferPointer, _ neverIndexed: NeverIndexed,
+        hostAt authority: Int? = nil, secretsFrom: Int = .max
     ) {
         let bytes = UnsafeRawBufferPointer(text)
         let count = bytes.count
@@ -101,7 +112,9 @@ struct FieldLines: ~Copyable {
                 fields.insert(
                     Self.field(Self.bytes(":authority"), value), at: authority)
             } else if !Self.connectionFields.contains(known) {
-                let isSecret = start >= secretsFrom || Self.secretFields.contains(known)
+                let isSecret =
+                    start >= secretsFrom || Self.secretFields.contains(known)
+                    || neverIndexed.contains(known)
                 fields.append(Self.field(name, value, isSecret: isSecret))
             }
             start = end + 2

@@ -33,6 +33,7 @@ struct HeadText: ~Copyable {
     private var hasLength = false
     private var isUpload = false
     private(set) var status = 0
+    private(set) var neverIndexed = NeverIndexed()
 
     enum Kind {
         case request, response, trailers
@@ -72,6 +73,7 @@ struct HeadText: ~Copyable {
         hasLength = false
         isUpload = false
         status = 0
+        neverIndexed = NeverIndexed()
         method.removeAll()
         path.removeAll()
         authority.removeAll()
@@ -84,7 +86,10 @@ struct HeadText: ~Copyable {
     var isTunnel: Bool { kind == .request && !tunnelName.isEmpty }
 
     /// Takes the next field; its name is in lower case.
-    mutating func add(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+    mutating func add(
+        _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isNeverIndexed: Bool
+    ) {
+        if isNeverIndexed { neverIndexed.insert(name) }
         guard flaw == nil else {
             excess += name.count + value.count + 32
             return

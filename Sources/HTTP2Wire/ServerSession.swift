@@ -27,8 +27,11 @@ package final class ServerSession: Session {
     }
 
     /// Sends an interim response; `text` is the head of an HTTP/1.1 response, whose bytes are changed.
-    package func sendInterim(_ text: UnsafeMutableRawBufferPointer, on stream: SessionStream) {
-        guard !stream.isClosed, fields.readResponse(text) else { return }
+    package func sendInterim(
+        _ text: UnsafeMutableRawBufferPointer, on stream: SessionStream,
+        neverIndexed: NeverIndexed = NeverIndexed()
+    ) {
+        guard !stream.isClosed, fields.readResponse(text, neverIndexed) else { return }
         fields.withFields { fields in
             _ = nghttp2_submit_headers(
                 handle, UInt8(truncatingIfNeeded: NGHTTP2_FLAG_NONE.rawValue), stream.id, nil,
@@ -38,9 +41,10 @@ package final class ServerSession: Session {
 
     /// Sends the head of a response; unless that ends the stream, `send` and `finish` follow.
     package func sendHead(
-        _ text: UnsafeMutableRawBufferPointer, on stream: SessionStream, endsStream: Bool
+        _ text: UnsafeMutableRawBufferPointer, on stream: SessionStream, endsStream: Bool,
+        neverIndexed: NeverIndexed = NeverIndexed()
     ) {
-        guard !stream.isClosed, fields.readResponse(text) else { return }
+        guard !stream.isClosed, fields.readResponse(text, neverIndexed) else { return }
         if stream.isTunnel { fields.agreeToTunnel() }
         if endsStream { stream.isOutputWhole = true }
         fields.withFields { fields in

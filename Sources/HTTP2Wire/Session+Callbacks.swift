@@ -21,11 +21,12 @@ extension Session {
             return 0
         }
         nghttp2_session_callbacks_set_on_header_callback(callbacks) {
-            _, frame, name, nameCount, value, valueCount, _, data in
+            _, frame, name, nameCount, value, valueCount, flags, data in
             Session.with(data) {
                 $0.heads.add(
                     UnsafeRawBufferPointer(start: name, count: nameCount),
-                    UnsafeRawBufferPointer(start: value, count: valueCount))
+                    UnsafeRawBufferPointer(start: value, count: valueCount),
+                    isNeverIndexed: UInt32(flags) & NGHTTP2_NV_FLAG_NO_INDEX.rawValue != 0)
                 guard $0.heads.isEndless else { return 0 }
                 $0.cutHead(frame!.pointee.hd.stream_id)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
@@ -154,6 +155,7 @@ extension Session {
     private func headersCame(_ id: Int32, _ ends: Bool) {
         guard let stream = stream(id) else { return heads.drop() }
         if ends { stream.hasEnded = true }
+        stream.neverIndexed.formUnion(heads.neverIndexed)
         countExcess()
         if stream.hasHead {
             let range = heads.finish(endsStream: ends)

@@ -150,10 +150,14 @@ package class Session {
     }
 
     /// What was given to the stream is all, but for trailers: lines `name: value` CR LF, possibly none.
-    package func finish(_ stream: SessionStream, trailers: UnsafeRawBufferPointer) {
+    package func finish(
+        _ stream: SessionStream, trailers: UnsafeRawBufferPointer,
+        neverIndexed: NeverIndexed = NeverIndexed()
+    ) {
         guard !stream.isClosed else { return }
         stream.isOutputWhole = true
         stream.trailers.append(trailers)
+        stream.trailersNeverIndexed = neverIndexed
         resume(stream)
     }
 
@@ -290,7 +294,7 @@ extension Session {
     fileprivate func submitTrailers(_ stream: SessionStream) {
         var text = ByteBuffer()
         swap(&text, &stream.trailers)
-        fields.readTrailers(text.mutableBytes)
+        fields.readTrailers(text.mutableBytes, stream.trailersNeverIndexed)
         fields.withFields { fields in
             _ = nghttp2_submit_trailer(handle, stream.id, fields.baseAddress, fields.count)
         }

@@ -20,12 +20,17 @@ package final class SessionStream {
     /// Whether the frame that opens the stream has left the session.
     package internal(set) var isBegun = false
 
+    /// What the peer has marked so in its heads and trailers.
+    package internal(set) var neverIndexed = NeverIndexed()
+
     /// Data to be sent.
     var output = ByteBuffer()
     /// No more data follows what is in `output`.
     var isOutputWhole = false
     /// Lines `name: value` CR LF to be sent behind the data.
     var trailers = ByteBuffer()
+    /// What of them is to be marked.
+    var trailersNeverIndexed = NeverIndexed()
     /// The session has found `output` empty and will not look again before it is told to.
     var isPaused = false
     /// Data did not leave in one frame.

@@ -36,11 +36,12 @@ package enum HTTP2Frame {
     }
 
     package static func headers(
-        _ stream: UInt32, _ fields: [(String, String)], endsStream: Bool = true
+        _ stream: UInt32, _ fields: [(String, String)], endsStream: Bool = true,
+        neverIndexed: Set<String> = []
     ) -> Octets {
         frame(
             .headers, flags: endHeaders | (endsStream ? endStream : 0), stream: stream,
-            block(fields))
+            block(fields, neverIndexed: neverIndexed))
     }
 
     /// A GET of a path of `localhost`.
@@ -71,11 +72,14 @@ package enum HTTP2Frame {
         frame(.goAway, Octets(big(last) + big(code)))
     }
 
-    /// A header block.
-    package static func block(_ fields: [(String, String)]) -> Octets {
+    /// A header block; names in `neverIndexed` are marked so (RFC 7541 section 6.2.3).
+    package static func block(
+        _ fields: [(String, String)], neverIndexed: Set<String> = []
+    ) -> Octets {
         Octets(
             fields.flatMap { name, value in
-                [0] + string(Octets(name)) + string(Octets(value))
+                [neverIndexed.contains(name) ? 0x10 : 0] + string(Octets(name))
+                    + string(Octets(value))
             })
     }
 
