@@ -73,7 +73,13 @@ final class HTTP1Exchange: ClientExchange {
     }
 
     override func terms(closes: Bool) -> ClientTerms {
-        ClientTerms(minorVersion: record.minorVersion, closes: closes, authority: record.authority)
+        var terms = ClientTerms(
+            minorVersion: record.minorVersion, closes: closes, authority: record.authority)
+        // Only in HTTP/2 do they come beside a length.
+        if record.asksForTrailers, record.minorVersion > 0, case .stream = upstream {
+            terms.prefersTrailers = true
+        }
+        return terms
     }
 
     override func sendInterim() {

@@ -22,6 +22,7 @@ struct RequestRecord: ~Copyable {
     private(set) var method = Method.other
     private(set) var minorVersion: UInt8 = 1
     private(set) var persists = false
+    private(set) var asksForTrailers = false
     private(set) var expectsContinue = false
     /// A person opened the address in a browser and would read an answer of ours as a page.
     private(set) var isForPage = false
@@ -92,6 +93,7 @@ struct RequestRecord: ~Copyable {
         method = head.method
         minorVersion = head.minorVersion
         persists = head.persists
+        asksForTrailers = head.asksForTrailers(in: bytes)
         expectsContinue = head.expectsContinue(in: bytes)
         startedAt = now
         // One bit for whatever is no browser.
@@ -258,6 +260,7 @@ struct RequestRecord: ~Copyable {
         method = .other
         minorVersion = 1
         persists = false
+        asksForTrailers = false
         expectsContinue = false
         isForPage = false
         framing = .none

@@ -51,15 +51,18 @@ enum FieldCopy {
         }
         output.append(UnsafeRawBufferPointer(start: base + runStart, count: runEnd - runStart))
     }
+}
 
+extension MessageHead {
     /// Whether a TE field lists `trailers` (RFC 9110 section 10.1.4).
-    static func asksForTrailers(
-        _ head: borrowing MessageHead, _ bytes: UnsafeRawBufferPointer
-    ) -> Bool {
-        for index in 0..<head.fieldCount where head.fields[index].known == .te {
-            let value = head.fields[index].value.bytes(in: bytes)
+    package func asksForTrailers(in bytes: UnsafeRawBufferPointer) -> Bool {
+        guard present.contains(.te) else { return false }
+        for index in 0..<fieldCount where fields[index].known == .te {
+            let value = fields[index].value.bytes(in: bytes)
+            // As gRPC's clients write it; nothing is allocated.
+            if ASCII.equalsIgnoringCase(value, "trailers") { return true }
             for element in value.split(separator: ASCII.comma)
-            where ASCII.equalsIgnoringCase(trimmed(element), "trailers") {
+            where ASCII.equalsIgnoringCase(Self.trimmed(element), "trailers") {
                 return true
             }
         }

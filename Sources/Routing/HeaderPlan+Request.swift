@@ -61,7 +61,7 @@ extension HeaderPlan {
         }
         if isChunked { output.append("Transfer-Encoding: chunked\r\n") }
         // TE is for one connection, so it is named by Connection (RFC 9110 section 10.1.4).
-        if head.present.contains(.te), FieldCopy.asksForTrailers(head, bytes) {
+        if head.asksForTrailers(in: bytes) {
             output.append("TE: trailers\r\nConnection: TE\r\n")
         }
         if forwardsExpect { output.append("Expect: 100-continue\r\n") }

@@ -19,6 +19,9 @@ package struct ClientTerms {
     package var isSecure: Bool
     /// HTTP/2 frames messages by itself: no field of the head does.
     package var isMultiplexed: Bool
+    /// Whether trailers that the head announces are wanted more than a length, beside which HTTP/1 has no place for
+    /// them.
+    package var prefersTrailers = false
 
     package init(
         minorVersion: UInt8 = 1, closes: Bool = false,
@@ -51,7 +54,10 @@ extension HeaderPlan {
         case .none:
             // RFC 9110 section 8.6: never with 1xx and 204.
             keepsLength = !isInterim && head.status != 204
-        case .length: keepsLength = true
+        case .length:
+            isChunked = client.prefersTrailers && head.present.contains(.trailer)
+            keepsLength = !isChunked
+            if isChunked { clientFraming = .chunked }
         case .chunked, .untilClose:
             isChunked = client.minorVersion > 0
             clientFraming = isChunked ? .chunked : .untilClose
@@ -82,7 +88,7 @@ extension HeaderPlan {
         if speaksToPage { PageAccess.writeFields(client.origin, into: &output) }
         responseLines.withUnsafeBytes { output.append($0) }
         if client.isMultiplexed { return clientFraming }
-        if case .length(let count) = framing, !head.present.contains(.contentLength) {
+        if case .length(let count) = clientFraming, !head.present.contains(.contentLength) {
             output.append("Content-Length: ")
             output.append(decimal: count)
             output.append("\r\n")

@@ -83,6 +83,41 @@ private func head(_ stream: UInt32, _ fields: [(String, String)], status: String
         #expect(response.trailers == "x-sum: 9\r\n")
     }
 
+    @Test(arguments: [(asks: true, announces: true), (true, false), (false, true)])
+    func `may have trailers beside a length, for clients of HTTP 1 that ask for what is announced`(
+        asks: Bool, announces: Bool
+    ) throws {
+        let upstream = try FakeUpstream { connection in
+            try answer(connection) { request, stream in
+                let fields =
+                    [(":status", "200"), ("content-length", "2")]
+                    + (announces ? [("trailer", "x-sum")] : [])
+                if request.head.hasPrefix("HEAD") { return HTTP2Frame.headers(stream, fields) }
+                return HTTP2Frame.headers(stream, fields, endsStream: false)
+                    + HTTP2Frame.data(stream, "ok")
+                    + HTTP2Frame.headers(stream, [("x-sum", "9")])
+            }
+        }
+        let plane = try plane(upstream)
+        let client = try plane.client()
+        let fields = asks ? [("TE", "trailers"), ("Connection", "TE")] : []
+        for _ in 0..<2 {
+            try client.send(client.request("GET", "/", fields: fields))
+            let answer = try client.stream.readResponse(to: "GET")
+            #expect(answer.body == "ok")
+            let isChunked = asks && announces
+            #expect(answer.values("Content-Length") == (isChunked ? [] : ["2"]))
+            #expect(answer.values("Trailer") == (isChunked ? ["x-sum"] : []))
+            #expect(answer.trailers.map(\.name) == (isChunked ? ["x-sum"] : []))
+        }
+        // The length of what is asked for by HEAD stays.
+        try client.send(client.request("HEAD", "/", fields: fields))
+        #expect(try client.stream.readResponse(to: "HEAD").values("Content-Length") == ["2"])
+        let other = try HTTP2Peer.client(to: plane.port).exchange(
+            authority: plane.authority, fields: [("TE", "trailers")])
+        #expect(other.values("content-length") == ["2"] && other.trailers == "x-sum: 9\r\n")
+    }
+
     @Test(arguments: ["connection", "two lengths", "no status", "data first"])
     func `that are malformed are answers all the same: none is asked for again`(_ fault: String)
         throws
