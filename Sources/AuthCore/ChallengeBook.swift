@@ -24,6 +24,8 @@ package struct UpstreamChallenge: Sendable, Equatable {
     package var resourceMetadata: String?
     /// A renewed credential was refused as well.
     package var isAfterRenewal: Bool
+    /// Only another login helps, says the configuration.
+    package var wantsLogin = false
     package var at: WallTime
 }
 
@@ -122,6 +124,11 @@ package actor ChallengeBook {
                 ("upstream", upstream), ("error", .text(challenge.error ?? "")),
                 ("clock", .text(clockText(facts.date))))
         default:
+            if challenge.wantsLogin {
+                return log.warning(
+                    "the API wants another login", ("credential", name), ("upstream", upstream),
+                    ("status", .number(Int64(challenge.status))))
+            }
             guard challenge.isAfterRenewal else { return }
             log.warning(
                 "the API refuses a renewed credential", ("credential", name),
@@ -148,6 +155,7 @@ extension UpstreamChallenge {
         maxAgeSeconds = facts.maxAgeSeconds
         resourceMetadata = facts.resourceMetadata
         isAfterRenewal = facts.isAfterRenewal
+        wantsLogin = facts.wantsLogin
         at = now
     }
 
@@ -163,7 +171,8 @@ extension UpstreamChallenge {
             "upstream": .string(upstream), "status": number(Int64(status)), "error": text(error),
             "scopes": texts(scopes), "acr_values": texts(acrValues),
             "max_age": number(maxAgeSeconds), "resource_metadata": text(resourceMetadata),
-            "after_renewal": .bool(isAfterRenewal), "at": number(at.seconds),
+            "after_renewal": .bool(isAfterRenewal), "wants_login": .bool(wantsLogin),
+            "at": number(at.seconds),
         ]
     }
 
@@ -183,6 +192,7 @@ extension UpstreamChallenge {
         maxAgeSeconds = object["max_age"]?.asNumber?.asInteger
         resourceMetadata = object["resource_metadata"]?.asString
         isAfterRenewal = object["after_renewal"]?.asBool ?? false
+        wantsLogin = object["wants_login"]?.asBool ?? false
         self.at = WallTime(seconds: at)
     }
 }

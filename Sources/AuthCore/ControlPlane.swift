@@ -105,6 +105,7 @@ package actor ControlPlane {
         // Requests that wait do not wait for a note to be written.
         Task {
             if facts.isAfterRenewal { await place.keeper.wasRefusedOnArrival(generation) }
+            if facts.wantsLogin { await place.keeper.loginIsWanted(insteadOf: generation) }
             await challenges.note(facts, of: credential.id)
             // An API that refuses what its provider gave may have another one now (RFC 9728
             // section 5.1).

@@ -133,6 +133,16 @@ package actor CredentialKeeper {
         if trouble == nil { budget.noteUselessRenewal() }
     }
 
+    /// An upstream takes only another login than the one that the refused credential came from. That one stays,
+    /// and one that has just arrived is not asked for again: it would be refused like this one.
+    package func loginIsWanted(insteadOf refused: Generation) async {
+        guard let desk, token != nil, refused >= arrival.generation, pendingLogin == nil else {
+            return
+        }
+        if let at = arrival.at, now < at.advanced(byMilliseconds: Self.freshMilliseconds) { return }
+        if case .pending(let login) = await desk.demand(id) { follow(login) }
+    }
+
     /// Watches the source, renews ahead of expiry and ends waits that have lasted too long, until the
     /// task is cancelled.
     package func run() async {
@@ -428,13 +438,17 @@ package actor CredentialKeeper {
             for number in waiters.keys where waiters[number]?.loginDeadline == nil {
                 waiters[number]?.loginDeadline = deadline
             }
-            guard pendingLogin?.number != login.number else { return }
-            pendingLogin = login
-            Task {
-                let outcome = await login.outcome()
-                if case .loggedIn(let unsaved?) = outcome { await source.accept(unsaved) }
-                loginEnded(login, outcome)
-            }
+            follow(login)
+        }
+    }
+
+    private func follow(_ login: PendingLogin) {
+        guard pendingLogin?.number != login.number else { return }
+        pendingLogin = login
+        Task {
+            let outcome = await login.outcome()
+            if case .loggedIn(let unsaved?) = outcome { await source.accept(unsaved) }
+            loginEnded(login, outcome)
         }
     }
 

@@ -29,7 +29,7 @@ struct RefusalRuleReader {
         }
         let status = mapping.integer("status", in: 400...599)
         let action = mapping.choice(
-            "then", [RefusalRule.Action.pass, .refresh].map { ($0.rawValue, $0) })
+            "then", RefusalRule.Action.allCases.map { ($0.rawValue, $0) })
         let scheme = mapping.name("scheme")?.value.lowercased()
         let error = mapping.name("error")?.value
         guard let status, let action else { return nil }

@@ -20,6 +20,8 @@ package struct ChallengeFacts: Hashable, Sendable {
     package var resourceMetadata: String?
     /// Whether a renewed credential was refused as well.
     package var isAfterRenewal = false
+    /// Whether the route's configuration says that only another login helps.
+    package var wantsLogin = false
     /// The `Date` of the answer as it came, for a look at the clocks.
     package var date: String?
 

@@ -65,7 +65,8 @@ extension ClientExchange {
         case .discardAndResend(let mayReuse):
             discard()
             perform(.connect(mayReuse: mayReuse))
-        case .awaitCredential, .connect, .send, .fail, .cutOff:
+        case .fail(let failure): fail(failure)
+        case .awaitCredential, .connect, .send, .cutOff:
             preconditionFailure("a response's head leads to no such action")
         }
     }
@@ -187,6 +188,7 @@ extension ClientExchange {
         case .refusedTLS(let alert): answer(.upstreamRefusedTLS(alert: alert))
         case .connectionLost: answer(.upstreamClosed)
         case .responseMalformed: answer(.upstreamMalformed)
+        case .responseUnwanted: answer(.upstreamRefused)
         case .requestNotTaken: answer(.upstreamRequestTimeout)
         case .responseTimedOut: answer(.upstreamResponseTimeout)
         }

@@ -29,6 +29,8 @@ struct Exchange {
         case wantsOtherProof
         /// A newer credential may do.
         case rejected
+        /// Not for the client to see.
+        case unwanted
     }
 
     enum Action: Equatable {
@@ -64,6 +66,8 @@ struct Exchange {
         /// says so when the handshake is over here (RFC 8446 section 4.4.2.4).
         case refusedTLS(alert: UInt8)
         case responseMalformed
+        /// The route's configuration wants no more to be said of the response.
+        case responseUnwanted
         /// The upstream takes no more of a request that is not out yet.
         case requestNotTaken
         case responseTimedOut
@@ -189,6 +193,7 @@ struct Exchange {
             return .relay
         }
         switch verdict {
+        case .unwanted: return .fail(.responseUnwanted)
         case .wantsOtherProof where hasProvenAgain, .rejected where hasReplayed:
             // The second refusal of a kind is the client's to see: what made it is neither the proof's
             // nonce nor the credential's age.

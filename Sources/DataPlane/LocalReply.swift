@@ -20,6 +20,7 @@ enum LocalReply {
     case upstreamRefusedTLS(alert: UInt8)
     case upstreamClosed
     case upstreamMalformed
+    case upstreamRefused
     case upstreamRequestTimeout
     case upstreamResponseTimeout
     case credentialTimeout
@@ -92,6 +93,11 @@ extension LocalReply {
                 502, "upstream_malformed", "The API's answer is not valid HTTP",
                 "the API's answer breaks the rules of HTTP/1.1 and was not passed on",
                 "http_protocol_error")
+        case .upstreamRefused:
+            ReplyText(
+                502, "upstream_refused", "The API refused the request",
+                "the API refused the request, and its route keeps back what the API says",
+                hint: "see \"refusals\" of the route")
         case .upstreamRequestTimeout:
             ReplyText(
                 504, "upstream_timeout", "The API did not take the request in time",

@@ -54,16 +54,19 @@ enum RefusalTable {
     }
 
     /// What the configuration makes of a response; nil where it says nothing.
-    static func verdict(
+    static func action(
         _ status: Int, _ challenges: [Challenge]?, by rules: [RefusalRule]
-    ) -> Exchange.Verdict? {
+    ) -> RefusalRule.Action? {
         guard !rules.isEmpty else { return nil }
         let facts = (challenges ?? []).map { ($0.scheme, $0.parameter("error")) }
-        return rules.first { $0.fits(status: status, challenges: facts) }.map { rule in
-            switch rule.action {
-            case .pass: .final
-            case .refresh: .rejected
-            }
+        return rules.first { $0.fits(status: status, challenges: facts) }?.action
+    }
+
+    static func verdict(_ action: RefusalRule.Action) -> Exchange.Verdict {
+        switch action {
+        case .pass, .login: .final
+        case .refresh: .rejected
+        case .fail: .unwanted
         }
     }
 

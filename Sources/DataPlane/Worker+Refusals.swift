@@ -27,8 +27,8 @@ extension Worker {
         let finding = RefusalTable.finding(
             challenges, scheme: scheme, isBound: isBound,
             bringsNonce: isBound && hasNewNonce(record))
-        let ruled = RefusalTable.verdict(status, challenges, by: rules)
-        var verdict = ruled ?? RefusalTable.verdict(status, finding)
+        let ruled = RefusalTable.action(status, challenges, by: rules)
+        var verdict = ruled.map(RefusalTable.verdict) ?? RefusalTable.verdict(status, finding)
         // A token that was replaced meanwhile says nothing of the one there is now.
         if ruled == nil, status == 401, case .usable(let newest) = offer(slot), newest > sent {
             verdict = verdict == .final ? .rejected : verdict
@@ -37,8 +37,9 @@ extension Worker {
         var facts = ChallengeFacts(
             responseHead, bytes, from: record.upstreamOrigin, challenge, among: challenges ?? [])
         facts.status = status
+        facts.wantsLogin = ruled == .login
         facts.isAfterRenewal = verdict == .rejected && exchange.hasReplayed
-        if facts.isAfterRenewal || facts.resourceMetadata != nil
+        if facts.isAfterRenewal || facts.wantsLogin || facts.resourceMetadata != nil
             || RefusalTable.told.contains(finding)
         {
             report(slot, sent, facts)

@@ -3,11 +3,15 @@
 
 /// One exception; the first that fits a response counts.
 package struct RefusalRule: Hashable, Sendable {
-    package enum Action: String, Sendable {
+    package enum Action: String, CaseIterable, Sendable {
         /// Hand the response on as it is.
         case pass
         /// Get a newer credential and send the request once more.
         case refresh
+        /// Hand the response on, and have a person asked for another login. The one that there is stays.
+        case login
+        /// Answer ourselves that the API refuses; what it says goes no further.
+        case fail
     }
 
     /// 400 to 599.

@@ -133,6 +133,33 @@ import Vocabulary
         await desk.close()
     }
 
+    @Test func `opens a browser where an API takes only another login, for a token once (F65)`()
+        async throws
+    {
+        let ground = try Ground(ScriptedFetcher([.tokens("AT2", refresh: "RT2")]))
+        try await ground.save(secondsLeft: 100_000)
+        let desk = ground.desk(person: .present(browser: try ground.browser()))
+        let keeper = ground.keeper(desk: desk)
+        let first = try await keeper.credential(newerThan: .none)
+        for _ in 0..<3 { await keeper.loginIsWanted(insteadOf: first.generation) }
+        try await eventually("a browser was opened") { !ground.opened.isEmpty }
+        // What there is goes on until then.
+        #expect(try await keeper.text() == "AT1")
+        let page = LoginPage(ground.opened[0])
+        try await blocking { _ = try page.visit(try page.success()) }
+        let second = try await keeper.credential(newerThan: first.generation)
+        #expect(reveal(second.token) == "AT2")
+        // What was sent with the old one says nothing of the new one, which has only just come.
+        await keeper.loginIsWanted(insteadOf: first.generation)
+        await keeper.loginIsWanted(insteadOf: second.generation)
+        ground.clock.advance(seconds: 61)
+        await keeper.loginIsWanted(insteadOf: first.generation)
+        #expect(ground.opened.count == 1)
+        await keeper.loginIsWanted(insteadOf: second.generation)
+        try await eventually("a browser was opened again") { ground.opened.count == 2 }
+        await desk.close()
+    }
+
     @Test func `opens no more than three windows in ten minutes`() async throws {
         let ground = try Ground()
         let desk = ground.desk(person: .present(browser: try ground.browser()))

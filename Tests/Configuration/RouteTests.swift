@@ -45,15 +45,21 @@ import Vocabulary
                 """
                 upstream: https://api.example.com, credential: a, refusals: [
                     { status: 403, error: token_expired, then: refresh },
-                    { status: 401, scheme: Basic, then: pass }]
+                    { status: 401, scheme: Basic, then: pass },
+                    { status: 402, then: login }, { status: 418, then: fail }]
                 """
             ]).routeSpecs.first)
         #expect(
             spec.refusalRules == [
                 RefusalRule(status: 403, error: "token_expired", action: .refresh),
                 RefusalRule(status: 401, scheme: "basic", action: .pass),
+                RefusalRule(status: 402, action: .login),
+                RefusalRule(status: 418, action: .fail),
             ])
-        for wrong in ["[{ status: 200, then: pass }]", "[{ status: 401 }]", "pass"] {
+        for wrong in [
+            "[{ status: 200, then: pass }]", "[{ status: 401 }]", "pass",
+            "[{ status: 401, then: cry }]",
+        ] {
             #expect(throws: ConfigurationError.self) {
                 try read(["upstream: https://api.example.com, credential: a, refusals: \(wrong)"])
             }

@@ -266,6 +266,35 @@ private func challenges(_ fields: [String]) -> [Challenge]? {
         #expect(other.requests.count == 1)
         #expect(passing.needs.isEmpty)
     }
+
+    @Test func `may be said to want another login, which is reported, and passed on (F65)`() throws
+    {
+        let upstream = try self.upstream(401)
+        let plane = try TestPlane(
+            upstream: upstream.url, refusals: [RefusalRule(status: 401, action: .login)])
+        for _ in 0..<3 { #expect(try plane.client().exchange().status == 401) }
+        let reports = try waited(for: "a report") { plane.reports.isEmpty ? nil : plane.reports }
+        #expect(reports.count == 1 && reports[0].wantsLogin && !reports[0].isAfterRenewal)
+        #expect(plane.needs.isEmpty)
+    }
+
+    @Test(arguments: ["GET", "POST", "HEAD"])
+    func `may be kept back whole (F65)`(_ method: String) throws {
+        let upstream = try FakeUpstream(answering: { _ in
+            FakeResponse(500, fields: [("X-Canary", "canary")], body: "canary")
+        })
+        let plane = try TestPlane(
+            upstream: upstream.url, refusals: [RefusalRule(status: 500, action: .fail)])
+        let client = try plane.client()
+        // The client's connection is as good as before.
+        for _ in 0..<2 {
+            let answer = try client.exchange(method, "/", body: method == "POST" ? "x" : "")
+            #expect(answer.status == 502)
+            #expect(!answer.has("X-Canary") && !answer.body.text.contains("canary"))
+            #expect(method == "HEAD" || answer.body.text.contains("upstream_refused"))
+        }
+        #expect(upstream.requests.count == 2)
+    }
 }
 
 @Suite struct `A budget of reports` {

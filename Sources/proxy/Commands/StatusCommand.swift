@@ -154,6 +154,7 @@ extension UpstreamChallenge {
     /// Printable ASCII, like all that it is made of.
     var sentence: String {
         switch error {
+        case _ where wantsLogin: "\(upstream) wants another login"
         case "insufficient_scope":
             "\(upstream) needs the scope \(scopes.isEmpty ? "of another login" : scopes.joined(separator: " "))"
         case "insufficient_user_authentication": "\(upstream) needs a stronger or newer login"

@@ -82,4 +82,29 @@ import Testing
         #expect(api.requests.map(\.body) == ["kept", "kept"])
         #expect(server.refreshRequests.count == 1)
     }
+
+    @Test func `a route may say that its API wants another login, or keep its refusals back (F65)`()
+        throws
+    {
+        let server = try FakeAuthorizationServer()
+        let api = try FakeUpstream(answering: { request in
+            request.target == "/login" ? FakeResponse(403) : FakeResponse(418, body: "canary")
+        })
+        let setup = try LoginSetup(
+            server, api,
+            settings: ["refusals: [{ status: 403, then: login }, { status: 418, then: fail }]"])
+        try setup.importLogin()
+        let proxy = try setup.home.serve()
+        #expect(try proxy.exchange("GET", "/login").status == 403)
+        let kept = try proxy.exchange("GET", "/fail")
+        #expect(kept.status == 502)
+        #expect(kept.body.text.contains("upstream_refused") && !kept.body.text.contains("canary"))
+        let status = try waited(for: "the wish in the status", within: .seconds(20)) {
+            let status = try setup.home.run(["status"])
+            return status.output.contains("wants another login") ? status : nil
+        }
+        // The login is as good as it was.
+        #expect(status.status == 0, "\(status)")
+        #expect(server.refreshRequests.isEmpty)
+    }
 }
