@@ -25,8 +25,9 @@ package struct Challenge: Hashable, Sendable {
 }
 
 extension MessageHead {
-    /// The challenges of all fields of that kind, in order. One that cannot be read is passed over,
-    /// up to the next comma, where anything else can be.
+    /// The challenges of all fields of that kind, in order. Of one that cannot be read to its end the beginning
+    /// counts, since its scheme says that it was there; the rest is passed over, up to the next comma, where
+    /// anything else can be.
     package func challenges(
         in bytes: UnsafeRawBufferPointer, of known: KnownField = .wwwAuthenticate
     ) throws(WireError) -> [Challenge] {
@@ -42,7 +43,11 @@ extension MessageHead {
                     }
                     challenges.append(challenge)
                 } catch .invalidChallenge {
-                    hasUnreadable = true
+                    if let challenge = reader.takeUnfinished() {
+                        challenges.append(challenge)
+                    } else {
+                        hasUnreadable = true
+                    }
                     reader.skipToComma()
                 }
             }
@@ -61,6 +66,7 @@ package struct ChallengeReader {
 
     private let bytes: UnsafeRawBufferPointer
     private var offset = 0
+    private var unfinished: Challenge?
 
     /// The bytes must outlive the reader.
     package init(_ value: UnsafeRawBufferPointer) { bytes = value }
@@ -85,8 +91,19 @@ package struct ChallengeReader {
             challenge.token68 = blob
             return challenge
         }
-        try readParameters(into: &challenge)
+        do throws(WireError) {
+            try readParameters(into: &challenge)
+        } catch {
+            unfinished = challenge
+            throw error
+        }
         return challenge
+    }
+
+    /// What could be read of the challenge that the last error stands in, if its scheme could.
+    mutating func takeUnfinished() -> Challenge? {
+        defer { unfinished = nil }
+        return unfinished
     }
 
     /// Reads up to the end of the value or to the scheme of the next challenge.

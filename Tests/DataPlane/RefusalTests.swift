@@ -57,7 +57,11 @@ private func challenges(_ fields: [String]) -> [Challenge]? {
             .insufficientAuthentication,
             #"Bearer error="insufficient_user_authentication", acr_values="gold""#),
         Answer(.otherError, #"Bearer error="expired_token""#),
-        Answer(.unreadable, #"=,="#, "Bearer realm=x y"),
+        Answer(.unreadable, #"=,="#),
+        // What can be read of it says that a token is wanted.
+        Answer(.unnamed, "Bearer realm=x y", #"Basic realm="x""#),
+        Answer(.unnamed, #"Bearer realm=My API, error="invalid_token""#, "Negotiate"),
+        Answer(.foreign, "Basic realm=x y"),
         // What cannot be read hides nothing else.
         Answer(
             .insufficientScope, "Basic realm=foo bar", #"Bearer error="insufficient_scope""#),

@@ -97,11 +97,23 @@ import Testing
     ])
     func `that cannot be read hides no other`(value: String) throws {
         let found = try challenges("HTTP/1.1 401 No\r\nWWW-Authenticate: \(value)\r\n\r\n").get()
-        #expect(found.map(\.scheme) == ["bearer"])
-        #expect(found.first?.parameter("error") == "x")
+        #expect(found.filter { $0.scheme == "bearer" }.map { $0.parameter("error") } == ["x"])
     }
 
-    @Test(arguments: ["=,=", "Basic realm=foo bar", "\"", "Bearer a=b c, =, \"x"])
+    @Test(arguments: [
+        ("Basic realm=foo bar", ["basic"]), ("Bearer a=b c, =, \"x", ["bearer"]),
+        ("Bearer realm=My API, error=\"x\", Basic realm=\"y\"", ["bearer", "basic"]),
+        ("Basic realm=\"x\", Bearer realm=\"unended", ["basic", "bearer"]),
+        ("=x, Basic;a=b, DPoP", ["dpop"]),
+    ])
+    func `that cannot be read to their end count by their beginning`(
+        value: String, schemes: [String]
+    ) throws {
+        let found = try challenges("HTTP/1.1 401 No\r\nWWW-Authenticate: \(value)\r\n\r\n").get()
+        #expect(found.map(\.scheme) == schemes)
+    }
+
+    @Test(arguments: ["=,=", "\"", "Bearer;a=b"])
     func `of which none can be read is an error`(value: String) {
         #expect(
             challenges("HTTP/1.1 401 No\r\nWWW-Authenticate: \(value)\r\n\r\n")
