@@ -23,6 +23,7 @@ open class ByteStream: Timed {
     /// Nil on a plain connection.
     private var tls: TLSFilter?
     private var endsAfterFlush = false
+    private var hasEndedWriting = false
     private var isCallRequested = false
     // What the loop's present turn has brought; see `SharedTurn`.
     private var readInTurn = SharedTurn()
@@ -119,6 +120,10 @@ open class ByteStream: Timed {
         uv_read_stop(handles.stream)
         loop.pauses.add(self)
     }
+
+    /// For PauseWatch, where the descriptor hangs up: on a Unix socket both directions have ended then, and this is no
+    /// more than an exchange of ends where we have ended ours.
+    var hasUnixPeerHungUp: Bool { !hasEndedWriting && PeerFacts.isUnix(descriptor) }
 
     /// Found by PauseWatch.
     func losePeer() {
@@ -230,6 +235,7 @@ open class ByteStream: Timed {
             return
         }
         endsAfterFlush = false
+        hasEndedWriting = true
         uv_shutdown(handles.shutdown, handles.stream) { _, _ in }
     }
 

@@ -42,7 +42,8 @@ struct PauseWatch: ~Copyable {
         last._withUnsafeGuaranteedRef { $0.pausePlace = place }
     }
 
-    /// Those whose connection is broken (poll(2), POLLERR), removed.
+    /// Those whose connection is broken, removed: by a reset (poll(2), POLLERR), or by the end of a Unix socket's
+    /// peer, which knows no reset and hangs up (POLLHUP).
     mutating func takeBroken() -> [ByteStream] {
         // SAFETY: see `streams`.
         var entries = streams.map {
@@ -50,9 +51,10 @@ struct PauseWatch: ~Copyable {
         }
         guard poll(&entries, nfds_t(entries.count), 0) > 0 else { return [] }
         // SAFETY: see `streams`.
-        let broken = streams.indices.filter { entries[$0].revents & Int16(POLLERR) != 0 }.map {
-            streams[$0].takeUnretainedValue()
-        }
+        let broken = streams.indices.filter { entries[$0].revents != 0 }
+            .map { ($0, streams[$0].takeUnretainedValue()) }
+            .filter { entries[$0].revents & Int16(POLLERR) != 0 || $1.hasUnixPeerHungUp }
+            .map { $1 }
         for stream in broken { remove(stream) }
         return broken
     }

@@ -36,6 +36,13 @@ package enum PeerFacts {
         }
     }
 
+    static func isUnix(_ descriptor: Int32) -> Bool {
+        var domain: Int32 = 0
+        var size = socklen_t(MemoryLayout.size(ofValue: domain))
+        return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0
+            && domain == AF_UNIX
+    }
+
     /// The user of a Unix socket's peer.
     package static func user(_ descriptor: Int32) -> UInt32? {
         // struct ucred: process, user, group.

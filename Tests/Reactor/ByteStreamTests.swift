@@ -164,6 +164,38 @@ private final class EndlessStream: ByteStream {
         #expect(!pair.near.hasUnreadInput)
     }
 
+    @Test func `notices that the peer of a Unix socket is gone although it reads nothing`() throws {
+        let pair = try StreamPair()
+        // What keeps the loop turning.
+        let other = try StreamPair(on: pair.loop)
+        other.near.startReading()
+        pair.near.startReading()
+        pair.near.stopReading()
+        pair.writeFar("unread")
+        #expect(shutdown(pair.far, Int32(SHUT_WR)) == 0)
+        pair.turn(for: .milliseconds(1200))
+        // It may listen still.
+        #expect(pair.near.events.isEmpty)
+        pair.closeFar()
+        pair.turn { pair.near.events == ["lost"] }
+    }
+
+    @Test func `takes an exchange of ends for no loss`() throws {
+        let pair = try StreamPair()
+        let other = try StreamPair(on: pair.loop)
+        other.near.startReading()
+        pair.near.startReading()
+        pair.near.stopReading()
+        pair.writeFar("unread")
+        pair.near.end()
+        pair.closeFar()
+        pair.turn(for: .milliseconds(1200))
+        #expect(pair.near.events.isEmpty)
+        pair.near.startReading()
+        pair.turn { pair.near.events == ["end"] }
+        #expect(pair.near.received.count == 6)
+    }
+
     @Test func `a send to a peer that has gone fails and says that nothing left`() throws {
         signal(SIGPIPE, SIG_IGN)
         let pair = try StreamPair()

@@ -16,6 +16,7 @@ final class RecordingStream: ByteStream {
     override func didEnd() { events.append("end") }
     override func didFail(_ error: ReactorError) { events.append("fail \(error.name)") }
     override func didFlush() { events.append("flush") }
+    override func didLosePeer() { events.append("lost") }
     override func deadlinePassed(_ kind: DeadlineKind) { events.append("deadline \(kind.index)") }
     override func didClose() { events.append("close") }
 }
@@ -26,8 +27,10 @@ final class StreamPair {
     let near: RecordingStream
     private(set) var far: Int32
 
-    init() throws {
-        loop = try EventLoop()
+    convenience init() throws { try self.init(on: EventLoop()) }
+
+    init(on loop: EventLoop) throws {
+        self.loop = loop
         near = RecordingStream(on: loop)
         var ends: [Int32] = [0, 0]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -59,6 +62,15 @@ final class StreamPair {
             let count = read(far, &piece, piece.count)
             guard count > 0 else { return all }
             all += piece[..<count]
+        }
+    }
+
+    /// Turns the loop for that long.
+    func turn(for duration: Duration) {
+        let end = ContinuousClock.now + duration
+        while ContinuousClock.now < end {
+            loop.runWithoutWaiting()
+            usleep(1000)
         }
     }
 
