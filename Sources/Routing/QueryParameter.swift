@@ -23,7 +23,17 @@ struct QueryParameter: Sendable {
 
     /// Writes `?query` without the parameter; nothing where nothing is left but was there before.
     func write(_ query: UnsafeRawBufferPointer, into output: inout ByteBuffer) {
-        guard occurs(in: query) else {
+        write(query, without: isNamed, into: &output)
+    }
+
+    private func write(
+        _ query: UnsafeRawBufferPointer, without isUnwanted: (UnsafeRawBufferPointer) -> Bool,
+        into output: inout ByteBuffer
+    ) {
+        var search = query
+        var occurs = false
+        while !occurs, let part = Self.next(&search) { occurs = isUnwanted(part) }
+        guard occurs else {
             output.append(ASCII.question)
             output.append(query)
             return
@@ -31,24 +41,63 @@ struct QueryParameter: Sendable {
         var rest = query
         var isFirst = true
         while let part = Self.next(&rest) {
-            if isNamed(part) { continue }
+            if isUnwanted(part) { continue }
             output.append(isFirst ? ASCII.question : UInt8(ascii: "&"))
             output.append(part)
             isFirst = false
         }
     }
 
-    /// Writes a value that has one URL or several, `</a?x>; rel="next"`, without the parameter in any of them.
+    /// Writes a value that has one URL or several, `</a?x>; rel="next"`, without the parameter in any of them, and
+    /// without parameters that hold a URL which has it, as the address to return to behind a login does.
     func write(urlsIn value: UnsafeRawBufferPointer, into output: inout ByteBuffer) {
         var rest = value[...]
         while let question = rest.firstIndex(of: ASCII.question) {
             output.append(UnsafeRawBufferPointer(rebasing: rest[..<question]))
             let query = rest[(question + 1)...]
             let end = query.firstIndex(where: Self.endsQuery) ?? value.count
-            write(UnsafeRawBufferPointer(rebasing: query[..<end]), into: &output)
+            write(
+                UnsafeRawBufferPointer(rebasing: query[..<end]),
+                without: { isNamed($0) || isInside($0) }, into: &output)
             rest = value[end...]
         }
         output.append(UnsafeRawBufferPointer(rebasing: rest))
+    }
+
+    /// Whether a part's value, encoded once or twice, is a URL that has the parameter.
+    private func isInside(_ part: UnsafeRawBufferPointer) -> Bool {
+        guard let equals = part.firstIndex(of: ASCII.equals) else { return false }
+        var text = Array(part[(equals + 1)...])
+        for _ in 0..<2 {
+            text = Self.decoded(text)
+            let starts = text.indices.filter {
+                text[$0] == ASCII.question || text[$0] == UInt8(ascii: "&")
+            }
+            let isFound = text.withUnsafeBytes { bytes in
+                starts.contains { isNamed(UnsafeRawBufferPointer(rebasing: bytes[($0 + 1)...])) }
+            }
+            if isFound { return true }
+        }
+        return false
+    }
+
+    /// Percent-decoded; what is no escape stays.
+    private static func decoded(_ text: [UInt8]) -> [UInt8] {
+        var decoded: [UInt8] = []
+        var index = 0
+        while index < text.count {
+            if text[index] == ASCII.percent, index + 2 < text.count,
+                let high = ASCII.hexValue(text[index + 1]),
+                let low = ASCII.hexValue(text[index + 2])
+            {
+                decoded.append(high &<< 4 | low)
+                index += 3
+            } else {
+                decoded.append(text[index])
+                index += 1
+            }
+        }
+        return decoded
     }
 
     /// A fragment, and what no URL holds (RFC 3986 appendix C).

@@ -217,6 +217,16 @@ import Vocabulary
             "Link: </a?page=2&api_key=SEKRET>; rel=\"next\", <b?api_key=SEKRET&x>; title=\"c?d\"",
             "Link: </a?page=2>; rel=\"next\", <b?x>; title=\"c?d\""
         ),
+        (
+            "Location: https://login.example/?return_to=http%3A%2F%2Fa%2Fp%3Fa%3D1%26api_key%3DSEKRET&x=1",
+            "Location: https://login.example/?x=1"
+        ),
+        ("Location: /in?to=%252Fp%253Fapi_key%253DSEKRET", "Location: http://localhost:8080/p/in"),
+        ("Location: //c.example/?u=/p?a=1&api_key=SEKRET", "Location: //c.example/?u=/p?a=1"),
+        (
+            "Location: //c.example/?u=%2Fp%3Fapi_keys%3D1",
+            "Location: //c.example/?u=%2Fp%3Fapi_keys%3D1"
+        ),
         ("X-Other: ?api_key", "X-Other: ?api_key"),
     ])
     func `do not come back in URLs of a response`(field: String, expected: String) throws {
