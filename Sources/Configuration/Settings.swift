@@ -88,6 +88,8 @@ package struct TimeoutSettings: Hashable, Sendable {
     package var responseHead: UInt64? = 300_000
     /// From the first byte of a client's head to its last.
     package var clientHead: UInt64 = 10_000
+    /// Between two pieces of a request's body, until the answer begins.
+    package var clientBody: UInt64? = 300_000
     /// A client's connection between two requests.
     package var clientIdle: UInt64 = 75_000
     /// A pooled connection to an upstream between two requests, and its whole life.

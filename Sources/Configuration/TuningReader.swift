@@ -6,7 +6,8 @@ struct TuningReader {
     let paths: PathResolver
 
     static let timeoutKeys = [
-        "connect", "response_head", "client_head", "client_idle", "upstream_idle", "upstream_age",
+        "connect", "response_head", "client_head", "client_body", "client_idle", "upstream_idle",
+        "upstream_age",
         "tunnel_idle",
     ]
     static let limitKeys = [
@@ -38,11 +39,13 @@ struct TuningReader {
         read("client_idle", \.clientIdle)
         read("upstream_idle", \.upstreamIdle)
         read("upstream_age", \.upstreamAge)
-        if let text = inner.text("response_head") {
-            timeouts.responseHead =
+        for (key, keyPath) in [
+            ("response_head", \TimeoutSettings.responseHead), ("client_body", \.clientBody),
+        ] {
+            guard let text = inner.text(key) else { continue }
+            timeouts[keyPath: keyPath] =
                 text.value == "none"
-                ? nil
-                : ValueReader(problems).duration(text, "response_head", in: 100...Self.day)
+                ? nil : ValueReader(problems).duration(text, key, in: 100...Self.day)
         }
         if let text = inner.text("tunnel_idle"), text.value != "none" {
             timeouts.tunnelIdle =

@@ -171,7 +171,7 @@ extension ClientExchange {
     private func takeBound(_ mayReuse: Bool, of table: InstalledTable) -> UpstreamConnection? {
         guard let connection = dropConnection() else { return nil }
         guard mayReuse, connection.upstream == record.upstream, connection.epoch == table.epoch,
-            connection.openedAt >= worker.sleep.noticedAt,
+            connection.openedAt >= worker.sleep.noticedAt, !worker.isTooOld(connection),
             record.method.isIdempotent || !connection.hasUnreadInput
         else {
             connection.close()
@@ -241,6 +241,8 @@ extension ClientExchange {
         worker.output.append("\r\n")
         if record.expectsContinue && !isContinued && !isRequestWhole && held.count == 0 {
             arm(.expectContinue)
+        } else {
+            timeBody()
         }
         sendBody(behindHead: true, UnsafeRawBufferPointer(start: nil, count: 0))
     }
@@ -346,6 +348,7 @@ extension ClientExchange {
     /// Passes a piece of the body on, its last one when the request is whole.
     func forward(_ data: UnsafeRawBufferPointer) {
         record.bytesTaken &+= data.count
+        timeBody()
         if held.isWhole && worker.budget.reserve(data.count, holding: held.count) {
             reserved += data.count
             held.append(data)
@@ -368,6 +371,21 @@ extension ClientExchange {
             sendBody(UnsafeRawBufferPointer(start: nil, count: 0))
         }
         resumeInput()
+    }
+
+    /// Until the answer begins, the client is expected to go on with its body, or with the next piece of it.
+    func timeBody() {
+        guard exchange.isSent, !exchange.isRelaying, !mayPause else { return }
+        if isRequestWhole { disarm() } else { arm(.clientBody) }
+    }
+
+    /// The client has sent nothing for too long, or was not read.
+    func bodyIsLate() {
+        guard exchange.isSent, !exchange.isRelaying, !isRequestWhole else { return }
+        // The upstream, or what it waits for, is the one who holds it up.
+        guard canTakeBody(1) else { return arm(.clientBody) }
+        record.cut = .byClient
+        answer(.requestTimeout, closes: true)
     }
 
     func giveBackReserved() {

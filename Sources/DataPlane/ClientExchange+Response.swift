@@ -20,6 +20,7 @@ extension ClientExchange {
         if isContinue {
             isContinued = true
             disarm()
+            timeBody()
         }
         worker.output.removeAll()
         _ = plan.writeResponse(
@@ -33,6 +34,7 @@ extension ClientExchange {
     func sendContinue() {
         guard !isContinued else { return }
         isContinued = true
+        timeBody()
         worker.output.removeAll()
         worker.output.append("HTTP/1.1 100 Continue\r\n\r\n")
         sendInterim()
@@ -45,7 +47,7 @@ extension ClientExchange {
         if record.isProven { worker.keepNonce(bytes, of: record) }
         // In HTTP/2 any 2xx says that the protocol is spoken from here on (RFC 8441 section 5), and a page is none.
         if needsUpgrade && (200..<300).contains(worker.responseHead.status) {
-            return answer(.upstreamMalformed)
+            return answer(.upgradeRefused)
         }
         // Only refusals are looked at closely, and heads that are all there is: gRPC refuses by one.
         let mayRefuse = worker.responseHead.status >= 400 || framing == .length(0)

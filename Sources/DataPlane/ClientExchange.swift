@@ -64,13 +64,16 @@ class ClientExchange: Timed {
         case .expectContinue: sendContinue()
         case .tunnelIdle, .tunnelHalfClosed: breakTunnel()
         case .streamWait: answer(.tooManyWaiting)
+        case .clientBody: bodyIsLate()
         default: preconditionFailure("an exchange arms no other deadline")
         }
     }
 
-    /// Whether the request can only be sent in HTTP/1: it asks for another protocol, or the upstream
-    /// wants it so.
-    var needsHTTP1: Bool { !record.upgrade.isEmpty || record.requiresHTTP1 }
+    /// Whether the request can only be sent in HTTP/1: it asks for another protocol, the upstream wants it so, or
+    /// what it authenticates by holds for a whole connection, which others share in HTTP/2.
+    var needsHTTP1: Bool {
+        !record.upgrade.isEmpty || record.requiresHTTP1 || record.bindsConnection
+    }
 
     // MARK: What the client's protocol answers
 
@@ -79,6 +82,10 @@ class ClientExchange: Timed {
 
     /// Fields of the request that no compression table may keep.
     var neverIndexed: NeverIndexed { NeverIndexed() }
+
+    /// Whether the client may stop in the middle of its body for as long as it likes, as in calls that stream both
+    /// ways.
+    var mayPause: Bool { false }
 
     /// A body of this framing follows; `isRequestWhole` is true behind it where there is none.
     func startBody(_ framing: BodyFraming) { preconditionFailure("a subclass knows the protocol") }

@@ -18,6 +18,7 @@ final class HTTP2Client {
     private var parser: HeadParser
     /// The client has closed its sending side.
     private(set) var hasEnded = false
+    var isFlushed: Bool { connection.isFlushed }
     /// Whether `pump` is going to be called at the end of this turn.
     private var isAwake = false
     private var isHeadTimed = false

@@ -64,6 +64,7 @@ final class HTTP2Exchange: ClientExchange {
     }
 
     override var needsUpgrade: Bool { stream.isTunnel }
+    override var mayPause: Bool { record.framing == .chunked }
 
     func receive(_ bytes: UnsafeRawBufferPointer, endsStream: Bool) {
         if isOver { return session.consume(bytes.count, of: stream) }
@@ -112,6 +113,9 @@ final class HTTP2Exchange: ClientExchange {
     }
 
     override func sendInterim() {
+        // Those for information are not kept for a client that does not read (RFC 9110 section 15.2); one that waits
+        // for a 100 reads.
+        guard client.isFlushed || record.expectsContinue else { return }
         session.sendInterim(
             worker.output.mutableBytes, on: stream,
             neverIndexed: upstream?.neverIndexed ?? NeverIndexed())

@@ -21,6 +21,8 @@ enum LocalReply {
     case upstreamClosed
     case upstreamMalformed
     case upstreamRefused
+    case upgradeRefused
+    case requestTimeout
     case upstreamRequestTimeout
     case upstreamResponseTimeout
     case credentialTimeout
@@ -98,6 +100,16 @@ extension LocalReply {
                 502, "upstream_refused", "The API refused the request",
                 "the API refused the request, and its route keeps back what the API says",
                 hint: "see \"refusals\" of the route")
+        case .upgradeRefused:
+            ReplyText(
+                502, "upgrade_refused", "The API did not change the protocol",
+                "the API answered as if no other protocol had been asked for",
+                hint: "compare the path with what the API offers by WebSocket")
+        case .requestTimeout:
+            ReplyText(
+                408, "request_timeout", "The request did not come whole",
+                "the client stopped sending the body of its request, and nothing came for too long",
+                hint: "raise \"timeouts.client_body\" if the client means to pause")
         case .upstreamRequestTimeout:
             ReplyText(
                 504, "upstream_timeout", "The API did not take the request in time",

@@ -41,7 +41,7 @@ final class UpstreamConnection: ByteStream {
     private var unsentBefore = 0
     private var hasAnswered = false
     /// A client has shown on it who it is, and the upstream may believe that of everything that follows.
-    private var isBound = false
+    private(set) var isBound = false
     /// For whom alone it is idle then.
     private var holder: ClientExchange?
     /// Whether any request was answered here.
@@ -242,7 +242,8 @@ final class UpstreamConnection: ByteStream {
                     return bytes.count
                 }
                 if worker.responseHead.status < 200 {
-                    interimBytes += worker.responseHead.length
+                    interimBytes += max(
+                        worker.responseHead.length, WorkerSettings.interimBytesMin)
                     let limit = worker.settings.responseHeadBytesMax
                     guard interimBytes <= limit else { throw .headTooLarge(limit: limit) }
                     client.relayInterim(head)

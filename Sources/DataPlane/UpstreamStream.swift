@@ -123,7 +123,7 @@ final class UpstreamStream: Timed {
         do throws(WireError) {
             try connection.parse(text)
             if worker.responseHead.status == 101 { throw .invalidStatus }
-            interimBytes += text.count
+            interimBytes += max(text.count, WorkerSettings.interimBytesMin)
             let limit = worker.settings.responseHeadBytesMax
             guard interimBytes <= limit else { throw .headTooLarge(limit: limit) }
         } catch {

@@ -370,9 +370,16 @@ final class Worker {
 
     /// The connection is free.
     func giveBack(_ connection: UpstreamConnection) {
-        guard connection.epoch == installed.epoch, !isStopping else { return connection.close() }
+        guard connection.epoch == installed.epoch, !isStopping, !connection.isBound else {
+            return connection.close()
+        }
         if let session = connection.newestSession { sessions[connection.upstream] = session }
         if pool.keep(connection) { connection.rest() } else { connection.close() }
+    }
+
+    /// Whether a connection is not to be used again, so that a change of the upstream's address is noticed.
+    func isTooOld(_ connection: UpstreamConnection) -> Bool {
+        settings.upstreamAge > 0 && loop.now &- connection.openedAt > settings.upstreamAge
     }
 
     // MARK: Clients

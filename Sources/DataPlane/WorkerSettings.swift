@@ -21,6 +21,8 @@ package struct WorkerSettings: Sendable {
     /// Responses may be larger: cookies set by the dozen are common. All interim heads before a response may
     /// have as much again.
     package var responseHeadBytesMax = 512 * 1024
+    /// What an interim head counts at the least: frames of its own cost more than a few bytes of text.
+    static let interimBytesMin = 256
     package var responseFieldsMax = 256
     /// A request body up to this is kept so that it can be sent again.
     package var replayBytesMax = 1 << 20
@@ -37,6 +39,8 @@ package struct WorkerSettings: Sendable {
 
     package var clientHead: UInt64 = 10_000
     package var clientIdle: UInt64 = 75_000
+    /// Between two pieces of a request's body.
+    package var clientBody: UInt64 = 300_000
     /// Dialling; then once more for the TLS handshake.
     package var connect: UInt64 = 10_000
     /// From the last byte of the request sent to the head of the response; and how long an upstream may take
@@ -110,6 +114,7 @@ extension DeadlineKind {
     static var clientHandshake: DeadlineKind { DeadlineKind(10) }
     static var lastRequest: DeadlineKind { DeadlineKind(11) }
     static var upstreamProbe: DeadlineKind { DeadlineKind(12) }
+    static var clientBody: DeadlineKind { DeadlineKind(13) }
     static var streamWait: DeadlineKind { DeadlineKind(15) }
 }
 
@@ -117,6 +122,7 @@ extension EventLoop {
     func setDurations(_ settings: WorkerSettings) {
         setDuration(.clientHead, milliseconds: settings.clientHead)
         setDuration(.clientIdle, milliseconds: settings.clientIdle)
+        setDuration(.clientBody, milliseconds: settings.clientBody)
         setDuration(.linger, milliseconds: settings.linger)
         setDuration(.credentialWait, milliseconds: settings.credentialWait)
         setDuration(.expectContinue, milliseconds: settings.expectContinue)

@@ -260,6 +260,7 @@ extension WorkerSettings {
         idlePerUpstreamMax = settings.limits.idleUpstreams
         clientHead = settings.timeouts.clientHead
         clientIdle = settings.timeouts.clientIdle
+        clientBody = settings.timeouts.clientBody ?? 0
         connect = settings.timeouts.connect
         response = settings.timeouts.responseHead ?? 0
         upstreamIdle = settings.timeouts.upstreamIdle

@@ -319,14 +319,14 @@ import Vocabulary
         let read = try settings(
             short(
                 """
-                timeouts: { connect: 500ms, response_head: none, client_head: 1m30s, client_idle: 1h }
+                timeouts: { connect: 500ms, response_head: none, client_head: 1m30s, client_body: 2m }
                 limits: { head: 16KiB, fields: 64, replay: 0B, replay_total: 1GiB }
                 shutdown: { grace: 0s, keep_accepting: true }
                 """))
         #expect(read.timeouts.connect == 500)
         #expect(read.timeouts.responseHead == nil)
         #expect(read.timeouts.clientHead == 90_000)
-        #expect(read.timeouts.clientIdle == 3_600_000)
+        #expect(read.timeouts.clientBody == 120_000)
         #expect(read.limits.headBytes == 16_384)
         #expect(read.limits.fields == 64)
         #expect(read.limits.replayBytes == 0)

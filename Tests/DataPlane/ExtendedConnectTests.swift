@@ -133,7 +133,7 @@ import Testing
     @Test func `are told so where the upstream answers with a page`() throws {
         let upstream = try FakeUpstream { try $0.serve { _ in .ok("a page") } }
         let plane = try TestPlane(upstream: upstream.url)
-        #expect(try answer(plane, connect(plane)).contains("upstream_malformed"))
+        #expect(try answer(plane, connect(plane)).contains("upgrade_refused"))
         #expect(try plane.client().exchange("GET", "/next").body == "a page")
     }
 }
