@@ -356,10 +356,17 @@ final class UpstreamConnection: ByteStream {
         }
     }
 
+    /// An answer may be on its way, or wait for the client to take it; what is left of the request is dropped.
+    override func didFailWriting(_ error: ReactorError) {
+        if let http2 { return http2.writingFailed() }
+        switch phase {
+        case .awaitingHead, .body: client?.upstreamFlushed()
+        case .securing, .idle, .tunnel, .multiplexed, .discarding: didFail(error)
+        }
+    }
+
     override func didFail(_ error: ReactorError) {
         if let http2 {
-            // Reading goes on where only writing has failed.
-            if isReading { return http2.writingFailed() }
             return http2.lose(refusal(unless: http2.hasServed) ?? .connectionLost)
         }
         if phase == .idle { leaveIdle() }

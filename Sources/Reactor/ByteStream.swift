@@ -72,8 +72,11 @@ open class ByteStream: Timed {
     /// The peer will send no more; it may still read.
     open func didEnd() {}
 
-    /// The connection failed while reading or flushing; the subclass should close.
+    /// The connection failed; the subclass should close.
     open func didFail(_ error: ReactorError) {}
+
+    /// What waited to be sent cannot be. What the peer sent before can still be read, and its end will be told.
+    open func didFailWriting(_ error: ReactorError) { didFail(error) }
 
     /// Everything sent so far is in the kernel's hands, after `send` had said otherwise.
     open func didFlush() {}
@@ -261,7 +264,7 @@ open class ByteStream: Timed {
         if status < 0 {
             hasFailedWriting = true
             waiting = ByteBuffer()
-            didFail(ReactorError(code: status))
+            didFailWriting(ReactorError(code: status))
             return
         }
         flushWaiting()

@@ -334,6 +334,28 @@ import Vocabulary
         }
     }
 
+    /// It is not read for a client that still writes, and closes with bytes unread, which resets the connection.
+    @Test func `that refuse an upload at length are heard to the end (C064)`() throws {
+        let size = 6_000_000
+        let upstream = try FakeUpstream { connection in
+            _ = try connection.expectHead()
+            try connection.write(
+                "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: \(size)\r\n\r\n"
+                    .octets)
+            try connection.write(.pattern(count: size))
+            try connection.stream.waitUntilTaken()
+        }
+        let plane = try TestPlane(upstream: upstream.url)
+        let client = try RawClient(to: plane.port, receiveBufferBytes: 4096)
+        let body = Octets.pattern(count: 30_000_000)
+        try client.send(
+            client.request("POST", "/up", fields: [("Content-Length", "\(body.count)")]))
+        try client.stream.write(body, within: .seconds(60))
+        let answer = try client.stream.readResponse(to: "POST")
+        #expect(answer.status == 413)
+        #expect(answer.body == .pattern(count: size))
+    }
+
     /// haproxy#581, traefik#13902.
     @Test(arguments: ["NTLM", "negotiate"])
     func `that know who a client is serve no other`(scheme: String) throws {
