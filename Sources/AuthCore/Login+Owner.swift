@@ -11,12 +11,16 @@ package struct ForeignLogin: Error, Hashable, Sendable {
     let id: CredentialID
     /// Its server or API, and its client.
     let owner: String
+    /// Whether it is refused for being a person's, wherever it is from.
+    var isOfPerson = false
     /// Replaces it, pasted into a shell.
     package let command: String
 
     /// One line without a full stop.
     package var message: String {
-        "\"\(id)\" holds a login of \(owner), which this configuration does not name"
+        isOfPerson
+            ? "\"\(id)\" holds a person's login of \(owner), and this configuration's grant has none"
+            : "\"\(id)\" holds a login of \(owner), which this configuration does not name"
     }
 
     package static let advice =
@@ -53,13 +57,15 @@ extension Login {
     }
 
     /// Nil where it is the configuration's own. A token that no person consented to is soon had again,
-    /// and in nobody's way.
+    /// and in nobody's way; a login is never a machine's, whatever server and client they share.
     package func foreign(
         to settings: OAuthSettings, _ id: CredentialID, in surroundings: Surroundings
     ) -> ForeignLogin? {
-        guard purpose == nil, !belongs(to: settings) else { return nil }
+        let isOurs = belongs(to: settings)
+        guard purpose == nil, !(isOurs && settings.grant.needsPerson) else { return nil }
         return ForeignLogin(
-            id: id, owner: owner, command: surroundings.loginCommand(id) + " --switch-user")
+            id: id, owner: owner, isOfPerson: isOurs,
+            command: surroundings.loginCommand(id) + " --switch-user")
     }
 
     private var owner: String {

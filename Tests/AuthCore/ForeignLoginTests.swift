@@ -194,6 +194,42 @@ private let ours = "https://ours.example.com"
         #expect(try await ground.store.load(github)?.access == "SECRET-OF-A")
     }
 
+    /// The same provider and client, once for a person and once for the client itself.
+    private var machine: OAuthSettings {
+        var settings = Ground.settings
+        settings.grant = .clientCredentials
+        return settings
+    }
+
+    @Test func `is a person's where the grant has none, and stays when a token is got`()
+        async throws
+    {
+        let ground = try Ground(ScriptedFetcher([.tokens("MACHINE")]))
+        try await ground.save("PERSON")
+        let before = try ground.recordBytes()
+        #expect(try await ground.machineKeeper(machine).text() == "MACHINE")
+        #expect(try ground.recordBytes() == before)
+        #expect(try await ground.keeper().text() == "PERSON")
+    }
+
+    @Test func `is a person's where the grant has none, and is not revoked`() async throws {
+        let ground = try Ground(
+            ScriptedFetcher(metadata: #""revocation_endpoint":"https://login.example.com/r""#) {
+                _, _ in .page(200)
+            })
+        try await ground.save("PERSON")
+        let before = try ground.recordBytes()
+        var settings = machine
+        settings.endpoints = .issuer("https://login.example.com")
+        let desk = LogoutDesk(
+            discovery: DiscoveryDesk(in: ground.surroundings), in: ground.surroundings)
+        let report = await desk.logOut(github, settings, LogoutOptions(.nobody))
+        #expect(report.lines.map(\.outcome) == [.failed, .skipped, .skipped, .skipped])
+        #expect(report[.local]?.detail?.contains("a person's login") == true)
+        #expect(try ground.recordBytes() == before)
+        #expect(ground.fetcher.count == 0)
+    }
+
     @Test func `of an earlier release learns its token endpoint with the next refresh`()
         async throws
     {
