@@ -35,6 +35,20 @@ struct CallbackPage: Sendable {
         return page
     }
 
+    /// - Parameter reason: why the login could not be written.
+    static func loggedInUnwritten(to name: String, _ reason: String) -> CallbackPage {
+        CallbackPage(
+            200,
+            MessagePage(
+                .good, .check, "Logged in, not written",
+                [
+                    .text(
+                        "The proxy has the login of \(name) until it ends. You can close this page."
+                    ),
+                    .small("It could not be written: \(reason)."),
+                ]))
+    }
+
     static let loggedOut = CallbackPage(
         200,
         MessagePage(

@@ -140,7 +140,10 @@ package actor CredentialKeeper {
             return
         }
         if let at = arrival.at, now < at.advanced(byMilliseconds: Self.freshMilliseconds) { return }
-        if case .pending(let login) = await desk.demand(id) { follow(login) }
+        switch await desk.demand(id) {
+        case .pending(let login), .refused(_, pending: let login?): follow(login)
+        case .refused(_, pending: nil): break
+        }
     }
 
     /// Watches the source, renews ahead of expiry and ends waits that have lasted too long, until the
@@ -432,7 +435,9 @@ package actor CredentialKeeper {
         let demand = await desk.demand(id)
         let now = now
         switch demand {
-        case .refused(let refusal): refuse(refusal)
+        case .refused(let refusal, let login):
+            refuse(refusal)
+            if let login { follow(login) }
         case .pending(let login):
             let deadline = now.advanced(byMilliseconds: policy.loginWaitMilliseconds)
             for number in waiters.keys where waiters[number]?.loginDeadline == nil {
@@ -442,6 +447,7 @@ package actor CredentialKeeper {
         }
     }
 
+    /// Whoever it is that logs in, what could not be written is nowhere but in its outcome.
     private func follow(_ login: PendingLogin) {
         guard pendingLogin?.number != login.number else { return }
         pendingLogin = login

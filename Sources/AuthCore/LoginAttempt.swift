@@ -262,6 +262,8 @@ actor LoginAttempt: LoginUnderWay {
             return switch try await redeem(read(query)) {
             case .success: .loggedIn(to: id.name, returningTo: terms.returnURL)
             case .failure(.cancelled), .failure(.timedOut): .over
+            case .failure(.store(let error)) where terms.keepsUnwritten && obtained != nil:
+                .loggedInUnwritten(to: id.name, error.message)
             case .failure(let failure): failedPage(failure.message)
             }
         } catch {

@@ -20,7 +20,8 @@ enum LoginDemand: Sendable {
 
     /// A person is at it: waiting is worth while.
     case pending(PendingLogin)
-    case refused(Refusal)
+    /// - Parameter login: one that nobody is known to be at, and that may succeed all the same.
+    case refused(Refusal, pending: PendingLogin? = nil)
 }
 
 enum LoginOutcome: Sendable {

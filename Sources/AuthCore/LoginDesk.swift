@@ -133,7 +133,7 @@ package actor LoginDesk: LoginDemanding {
                 return .pending(pending)
             }
             let url = await renewed(id, attempt, pending)
-            return .refused(required(id, url: url, pending.userCode))
+            return .refused(required(id, url: url, pending.userCode), pending: pending)
         }
         let now = surroundings.time.bootTime()
         if let closed = counter.closed, now < closed.until { return .refused(closed.answer) }
@@ -195,7 +195,8 @@ package actor LoginDesk: LoginDemanding {
         await announce(id, attempt.url, until: endsAt)
         Task { await self.follow(id, attempt, pending) }
         return browser == nil
-            ? .refused(required(id, url: attempt.url, pending.userCode)) : .pending(pending)
+            ? .refused(required(id, url: attempt.url, pending.userCode), pending: pending)
+            : .pending(pending)
     }
 
     /// By the flow that the settings or whoever started it want.

@@ -18,6 +18,8 @@ extension LoginAttempt {
         var usesDevice: Bool
         /// Whether the login may become another person's.
         var switchesUser = false
+        /// Whether a login that cannot be written lives on in memory.
+        var keepsUnwritten = true
         /// The page that the browser goes back to after a login.
         var returnURL: String?
         /// As the configuration says it, before anything was discovered.
@@ -52,6 +54,7 @@ extension LoginAttempt {
             self.init(
                 settings, of: configured, after: options.switchesUser ? nil : known,
                 timeoutMilliseconds: options.timeoutMilliseconds)
+            keepsUnwritten = false
             if case .paste = options.channel { needsListener = false }
             switchesUser = options.switchesUser
             returnURL = options.returnURL

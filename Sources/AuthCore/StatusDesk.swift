@@ -71,12 +71,27 @@ package struct StatusDesk: Sendable {
                 return status
             }
             guard let login = found, login.purpose == nil else {
+                // One that could not be written is used all the same.
+                if let expiresAt = surroundings.tally.usable(id, at: surroundings.time) {
+                    status.state = .usable
+                    status.expiresAt = expiresAt
+                    status.detail = Self.unwritten
+                    return status
+                }
                 status.detail = "never logged in"
                 status.hint = surroundings.loginCommand(id)
                 return status
             }
             let note = await RenewalNote.read(id, in: surroundings)
             describe(login, settings, note, &status)
+            // So is one that could not take this one's place.
+            if status.state == .loginRequired,
+                let until = surroundings.tally.usable(id, at: surroundings.time),
+                login.expiry(settings.injected).map({ $0 < (until ?? $0.advanced(by: 1)) }) ?? false
+            {
+                (status.state, status.hint) = (.usable, nil)
+                (status.expiresAt, status.detail) = (until, Self.unwritten)
+            }
             let refusals = await ChallengeBook.read(id, from: surroundings.store)
             status.stepUp = (surroundings.loginCommand(id), refusals.loginFlags(beyond: login))
             if settings.clientID.isEmpty { status.clientID = login.clientID }
@@ -95,6 +110,8 @@ package struct StatusDesk: Sendable {
         }
         return status
     }
+
+    private static let unwritten = "its login is in memory only: it could not be written"
 
     private func describe(
         _ login: Login, _ settings: OAuthSettings, _ note: RenewalNote?,

@@ -189,7 +189,7 @@ import Vocabulary
         let desk = ground.desk(settings)
         for _ in 0..<3 {
             guard
-                case .refused(.loginRequired(let url?, let code?, "proxy login github", _)) =
+                case .refused(.loginRequired(let url?, let code?, "proxy login github", _), _) =
                     await desk.demand(github)
             else {
                 Issue.record("no code")
@@ -207,7 +207,7 @@ import Vocabulary
     {
         let ground = try Ground(ScriptedFetcher([.page(503)]))
         let desk = ground.desk(settings)
-        guard case .refused(.tokenEndpointUnreachable) = await desk.demand(github) else {
+        guard case .refused(.tokenEndpointUnreachable, _) = await desk.demand(github) else {
             Issue.record("somebody was asked")
             return
         }

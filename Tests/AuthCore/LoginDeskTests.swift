@@ -181,7 +181,7 @@ import Vocabulary
         }
         guard
             case .refused(
-                .loginRequired(url: _?, userCode: nil, command: _, retryAfterSeconds: _)) =
+                .loginRequired(url: _?, userCode: nil, command: _, retryAfterSeconds: _), _) =
                 await desk.demand(github)
         else {
             Issue.record("a fourth window")
@@ -247,7 +247,7 @@ import Vocabulary
         settings.callbackPort = try probe.page.redirect.origin.port
         await probe.close()
         let desk = ground.desk(settings)
-        guard case .refused(.loginRequired(let url?, _, _, _)) = await desk.demand(github) else {
+        guard case .refused(.loginRequired(let url?, _, _, _), _) = await desk.demand(github) else {
             Issue.record("no URL")
             return
         }
@@ -271,6 +271,33 @@ import Vocabulary
         let page = LoginPage(ground.opened[0])
         try await blocking { _ = try page.visit(try page.success()) }
         #expect(await results.map { try? $0.get() } == Array(repeating: "AT1", count: 3))
+        await desk.close()
+    }
+
+    @Test func `is kept in memory where nothing can be written and nobody waits (C131)`()
+        async throws
+    {
+        let ground = try Ground(
+            ScriptedFetcher([.tokens("AT1", refresh: "RT1")]), calls: .readOnly)
+        let desk = ground.desk()
+        let keeper = ground.keeper(desk: desk)
+        let results = await waiting(3, ground, desk, keeper)
+        guard case .failure(.loginRequired(let url?, _, _, _))? = results.first else {
+            Issue.record("\(results)")
+            return
+        }
+        let page = LoginPage(url)
+        try await blocking {
+            let answer = try page.visit(try page.success())
+            #expect(answer.status == 200)
+            #expect(answer.body.text.contains("Logged in, not written"))
+            #expect(answer.body.text.contains(ground.directory.path("state")))
+        }
+        try await eventually("it is used") { (try? await keeper.text()) == "AT1" }
+        let status = await StatusDesk(in: ground.surroundings).status(
+            of: CredentialSettings(id: github, kind: .oauth(Ground.settings)))
+        #expect(status.state == .usable)
+        #expect(status.hint == nil)
         await desk.close()
     }
 }

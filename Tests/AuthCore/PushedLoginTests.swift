@@ -169,7 +169,8 @@ extension LoginPage {
         let ground = try Ground(provider())
         let desk = ground.desk(discovered)
         func url() async throws -> String? {
-            guard case .refused(.loginRequired(let url, _, _, _)) = await desk.demand(github) else {
+            guard case .refused(.loginRequired(let url, _, _, _), _) = await desk.demand(github)
+            else {
                 return nil
             }
             return url

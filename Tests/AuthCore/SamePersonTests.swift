@@ -115,7 +115,7 @@ private let issuer = "https://login.example.com"
         let ground = try Ground()
         try await stored(ground, subject: "ann")
         let desk = ground.desk(settings)
-        guard case .refused(.loginRequired(let url?, _, _, _)) = await desk.demand(github) else {
+        guard case .refused(.loginRequired(let url?, _, _, _), _) = await desk.demand(github) else {
             Issue.record("no login was started")
             return
         }
