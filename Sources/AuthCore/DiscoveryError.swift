@@ -79,18 +79,22 @@ extension DiscoveryError {
         }
     }
 
-    var lack: Lack {
+    /// Whether it may go by itself. A server that starts or is replaced may say for a while that it has
+    /// no such document.
+    var mayPass: Bool {
         switch self {
-        case .unreachable: .transient(retryAfterSeconds: nil, reason: message)
-        case .loginOutdated(let code): .loginNeeded(code: code)
-        case .store(.busy), .store(.failed), .store(.cancelled):
-            .transient(retryAfterSeconds: nil, reason: message)
-        case .notFound: .unavailable(reason: reason)
-        case .metadata(let problem) where problem.mayPass: .unavailable(reason: reason)
-        case .metadata, .notPublic, .noServer, .otherServers, .noClient, .registration,
+        case .unreachable, .notFound, .store(.busy), .store(.failed), .store(.cancelled): true
+        case .metadata(let problem): problem.mayPass
+        case .notPublic, .noServer, .otherServers, .noClient, .registration, .loginOutdated,
             .store, .initialAccessToken:
-            .misconfigured(reason: reason)
+            false
         }
+    }
+
+    var lack: Lack {
+        if case .loginOutdated(let code) = self { return .loginNeeded(code: code) }
+        return mayPass
+            ? .transient(retryAfterSeconds: nil, reason: reason) : .misconfigured(reason: reason)
     }
 
     private var reason: String { hint.map { "\(message); \($0)" } ?? message }

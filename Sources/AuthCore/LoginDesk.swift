@@ -270,8 +270,9 @@ package actor LoginDesk: LoginDemanding {
             ("reason", .text(failure.message)))
         let answer: Refusal =
             switch failure.kind {
-            case .configuration: .credentialMisconfigured(hint: failure.message)
-            case .failed, .denied, .timedOut:
+            case .configuration where !failure.isProvidersTrouble:
+                .credentialMisconfigured(hint: failure.message)
+            case .configuration, .failed, .denied, .timedOut:
                 if failure.isProvidersTrouble {
                     .tokenEndpointUnreachable(retryAfterSeconds: LoginDemand.retryAfterSeconds)
                 } else {

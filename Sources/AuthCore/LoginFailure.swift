@@ -65,7 +65,7 @@ extension LoginFailure {
     /// Whether it may go by itself, with nothing that a person could do.
     var isProvidersTrouble: Bool {
         switch self {
-        case .discovery: return true
+        case .discovery(let error): return error.mayPass
         case .token(let failure):
             if case .transient = failure.verdict { return true }
             return false

@@ -142,6 +142,37 @@ import Vocabulary
         }
     }
 
+    @Test(arguments: [
+        Result<InboundResponse, FetchError>.page(404), .page(302, [("Location", "/m")]), .page(200),
+        .page(503),
+    ])
+    func `that is not there for now is waited for (C095, C106)`(
+        answer: Result<InboundResponse, FetchError>
+    ) async throws {
+        let ground = try ground { _ in answer }
+        var settings = Ground.settings
+        settings.endpoints = .issuer(Self.issuer)
+        var login = ground.login(secondsLeft: -10)
+        login.issuer = Self.issuer
+        try await ground.store.save(login, github)
+        let refusal = try await #require(throws: Refusal.self) {
+            try await ground.keeper(settings).text()
+        }
+        #expect(refusal.isUnreachable)
+        #expect(refusal.retryAfterSeconds != nil)
+        let status = StatusDesk(in: ground.surroundings)
+        let credential = CredentialSettings(id: github, kind: .oauth(settings))
+        try await eventually("it is told") { await status.status(of: credential).state == .failing }
+        // Nor can a login begin, for the same reason.
+        guard
+            case .refused(.tokenEndpointUnreachable, nil) = await ground.desk(settings).demand(
+                github)
+        else {
+            Issue.record("another demand")
+            return
+        }
+    }
+
     @Test func `is asked once in a day and survives a restart`() async throws {
         let ground = try ground { url in
             url == Self.urls[0] ? .json(200, Self.document) : .page(404)
