@@ -31,7 +31,9 @@ package enum WhoamiFailure: Error, Sendable {
     case unreachable(url: String, reason: String)
     case userInfo(UserInfoError)
     /// Neither an ID token nor userinfo.
-    case nothingKnown
+    ///
+    /// - Parameter hint: what may bring one.
+    case nothingKnown(hint: String?)
 
     package struct StoreFailure: Sendable {
         package let message: String
@@ -56,7 +58,7 @@ extension WhoamiFailure {
     package var hint: String? {
         switch self {
         case .store(let failure): failure.hint
-        case .nothingKnown: "add \"openid\" to the scopes, and log in again"
+        case .nothingKnown(let hint): hint
         case .noLogin, .discovery, .unreachable, .userInfo: nil
         }
     }
@@ -100,8 +102,20 @@ package struct IdentityDesk: Sendable {
         if identity.subject == nil {
             identity.subject = identity.userInfo?.claims["sub"]?.asString
         }
-        guard identity.claims != nil || identity.userInfo != nil else { throw .nothingKnown }
+        guard identity.claims != nil || identity.userInfo != nil else {
+            throw .nothingKnown(hint: Self.hint(configured, login))
+        }
         return identity
+    }
+
+    /// OpenID Connect Core section 3.1.2.1: who asks for `openid` gets an ID token.
+    private static func hint(_ settings: OAuthSettings, _ login: Login?) -> String? {
+        guard settings.scopes.contains("openid") else {
+            return "add \"openid\" to the scopes, and log in again"
+        }
+        let asked = (login?.requestedScope ?? "").split(separator: " ")
+        return asked.contains("openid")
+            ? nil : "log in again: this login was not asked for \"openid\""
     }
 
     /// What the store knows.
