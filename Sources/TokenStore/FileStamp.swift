@@ -36,6 +36,12 @@ package struct FileStamp: Hashable, Sendable {
         self.init(status)
     }
 
+    /// The same as one word, for a note.
+    package var text: String {
+        ([String(device), String(inode), String(size)] + changed.map { String($0) })
+            .joined(separator: ".")
+    }
+
     func isSameFile(as other: FileStamp) -> Bool {
         device == other.device && inode == other.inode
     }

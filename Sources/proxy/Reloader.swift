@@ -15,7 +15,6 @@ actor Reloader {
     private let world: World
     private let log: ServeLog
     private var last: Task<Void, Never>?
-    private var hasNote = false
 
     init(
         _ running: Running, _ proxy: RunningProxy, _ request: SettingsRequest, in world: World,
@@ -55,17 +54,14 @@ actor Reloader {
     }
 
     /// Other processes are told of a refusal by a note, for as long as it is true.
-    private func forgetRefusal() async {
-        guard hasNote else { return }
-        hasNote = false
-        await RefusalNote.remove(from: store)
-    }
+    private func forgetRefusal() async { await RefusalNote.remove(from: store) }
 
     private var store: FileLoginStore { proxy.tools.surroundings.store }
 
     private func readAgain() async {
         guard !running.isDraining else { return }
         let now = SystemTime().wallTime()
+        let stamp = RefusalNote.stamp(of: running.settings.file)
         do throws(CommandFailure) {
             guard let settings = try world.settings(running.settings, again: request) else {
                 log.log.warning("there is no configuration file that could be read again")
@@ -83,9 +79,8 @@ actor Reloader {
                 ("credentials", .number(Int64(settings.credentials.count))))
         } catch {
             running.noteRefusal(error.messages, at: now)
-            hasNote = true
             await RefusalNote.write(
-                error.messages.map(\.text), of: running.settings.file, to: store)
+                error.messages.map(\.text), of: running.settings.file, stamp: stamp, to: store)
             for message in error.messages {
                 log.log.error(
                     "the configuration was not loaded; the one before stays in use",

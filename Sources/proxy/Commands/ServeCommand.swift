@@ -1,5 +1,6 @@
 // `proxy serve`: the product itself.
 
+import AuthCore
 import Configuration
 
 #if canImport(Glibc)
@@ -63,6 +64,8 @@ struct ServeCommand: Command {
         let proxy = try await RunningProxy.start(
             running, person: world.person, log: log.log,
             loginCommand: { settings.loginCommand($0, in: running.settings) }, in: world)
+        // One may lie there from a process of the same number that was killed.
+        await RefusalNote.remove(from: proxy.tools.surroundings.store)
         for address in proxy.addresses { log.listening(on: address) }
         for address in proxy.adminAddresses { log.statusPage(at: address) }
         let reloader = Reloader(running, proxy, settings.request, in: world, log: log)

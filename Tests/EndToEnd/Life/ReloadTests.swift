@@ -270,6 +270,47 @@ import Testing
         #expect(try told().json.contains("\"configuration_problems\":[]"))
     }
 
+    @Test func `that is not taken is no news once the file is another one`() throws {
+        let setup = try LifeSetup()
+        let proxy = try setup.serve(setup.text(settings: ["reload: signal"]))
+        func told() throws -> Bool {
+            try setup.home.run(["status"]).error.contains("an earlier configuration")
+        }
+        try setup.home.write(configuration: setup.text() + "workers: 7\n")
+        #expect(try !proxy.reload())
+        try waited(for: "the note") { try told() ? () : nil }
+        // Nobody has read this one.
+        try setup.home.write(configuration: setup.text(settings: ["reload: signal"]))
+        #expect(try !told())
+    }
+
+    @Test func `that was refused is in use after a restart, also under the same process number`()
+        throws
+    {
+        let setup = try LifeSetup()
+        let proxy = try setup.serve(setup.text())
+        try setup.home.write(configuration: setup.text() + "workers: 7\n")
+        #expect(try !proxy.reload())
+        try waited(for: "the note") {
+            let told = try setup.home.run(["status"]).error.contains("an earlier configuration")
+            return told ? () : nil
+        }
+        try proxy.killNow()
+        // As in a container, where each start has the number of the one that was killed.
+        let script =
+            #"cd "$1" && mv reload-*.note "reload-$$.note" && exec "$2" serve --config "$3""#
+        let again = try ProxyProcess(
+            setup.home.startShell(
+                script,
+                [
+                    "sh", setup.home.stateDirectory, Binary.path, setup.home.configurationFile,
+                ]), within: .seconds(20))
+        #expect(
+            try setup.home.run(["status", "--json"]).output.contains(
+                "\"configuration_problems\":[]"))
+        _ = again
+    }
+
     @Test func `means nothing where it is off, and SIGHUP says so`() throws {
         let setup = try LifeSetup()
         let proxy = try setup.serve(setup.text(settings: ["reload: off"]))
