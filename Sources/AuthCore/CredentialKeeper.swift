@@ -414,7 +414,8 @@ package actor CredentialKeeper {
         let seconds = max(1, Int(clamping: left.addingReportingOverflow(999).partialValue / 1000))
         switch lack {
         case .transient: return .tokenEndpointUnreachable(retryAfterSeconds: seconds)
-        case .misconfigured(let reason): return .credentialMisconfigured(hint: reason)
+        case .misconfigured(let reason):
+            return .credentialMisconfigured(hint: reason, retryAfterSeconds: seconds)
         case .denied: return .loginDenied(command: surroundings.loginCommand(id))
         case .unavailable(let reason): return .credentialUnavailable(hint: reason)
         case .partMissing(_, let refusal): return refusal

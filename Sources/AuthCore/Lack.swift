@@ -46,7 +46,7 @@ extension Refusal {
         case .loginRequired: "login required"
         case .loginDenied: "login denied"
         case .tokenEndpointUnreachable: "its provider cannot be reached"
-        case .credentialMisconfigured(let hint), .credentialUnavailable(let hint): hint
+        case .credentialMisconfigured(let hint, _), .credentialUnavailable(let hint): hint
         }
     }
 }

@@ -271,7 +271,8 @@ package actor LoginDesk: LoginDemanding {
         let answer: Refusal =
             switch failure.kind {
             case .configuration where !failure.isProvidersTrouble:
-                .credentialMisconfigured(hint: failure.message)
+                .credentialMisconfigured(
+                    hint: failure.message, retryAfterSeconds: LoginDemand.retryAfterSeconds)
             case .configuration, .failed, .denied, .timedOut:
                 if failure.isProvidersTrouble {
                     .tokenEndpointUnreachable(retryAfterSeconds: LoginDemand.retryAfterSeconds)

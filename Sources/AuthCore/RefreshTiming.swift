@@ -40,22 +40,24 @@ struct Backoff: Sendable {
     static let firstMisconfiguredMilliseconds: UInt64 = 5000
 
     fileprivate(set) var failures = 0
+    /// Refusals of the client in a row. Either kind of failure ends the other's row.
+    private var refusals = 0
 
     /// The pause after one more failure: doubled each time, at least half of it by chance, and never
     /// less than the server asks for.
     mutating func next(retryAfterSeconds: Int64?, chance: Double) -> UInt64 {
         let whole = min(Self.lastMilliseconds, Self.firstMilliseconds << UInt64(min(failures, 16)))
         failures += 1
+        refusals = 0
         let pause = whole / 2 + UInt64(Double(whole / 2) * chance)
         return max(pause, UInt64(clamping: retryAfterSeconds ?? 0).multipliedClamping(by: 1000))
     }
-}
 
-extension Backoff {
     /// The pause after one more refusal of that kind: doubled each time.
     mutating func nextOfMisconfigured() -> UInt64 {
-        let pause = Self.firstMisconfiguredMilliseconds << UInt64(min(failures, 16))
-        failures += 1
+        let pause = Self.firstMisconfiguredMilliseconds << UInt64(min(refusals, 16))
+        refusals += 1
+        failures = 0
         return min(Self.misconfiguredMilliseconds, pause)
     }
 }

@@ -95,8 +95,9 @@ package enum Refusal: Error, Hashable, Sendable {
     case loginDenied(command: String)
     /// The token endpoint cannot be reached or is failing; the login is kept.
     case tokenEndpointUnreachable(retryAfterSeconds: Int)
-    /// The provider refuses this client; only a change of the configuration helps.
-    case credentialMisconfigured(hint: String)
+    /// The provider refuses this client as it is configured; it is asked again, for a secret that is being
+    /// rotated is wrong for a while.
+    case credentialMisconfigured(hint: String, retryAfterSeconds: Int)
     /// A token file, variable or command has nothing to give.
     case credentialUnavailable(hint: String)
 }

@@ -253,11 +253,12 @@ extension LocalReply {
                     503, "token_endpoint_unreachable", "The authorization server does not answer",
                     "the credential has expired and the token endpoint cannot be reached or is "
                         + "failing; the login is kept", "http_request_denied"), after: seconds)
-        case .credentialMisconfigured(let hint):
-            return ReplyText(
-                503, "credential_misconfigured", "The credential is misconfigured",
-                "the authorization server refuses this client; only a change of the configuration "
-                    + "helps", "proxy_configuration_error", hint: hint)
+        case .credentialMisconfigured(let hint, let seconds):
+            return retryable(
+                ReplyText(
+                    503, "credential_misconfigured", "The credential is misconfigured",
+                    "the authorization server refuses this client as it is configured",
+                    "proxy_configuration_error", hint: hint), after: seconds)
         case .credentialUnavailable(let hint):
             return ReplyText(
                 503, "credential_unavailable", "No credential",

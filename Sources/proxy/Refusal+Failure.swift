@@ -21,7 +21,7 @@ extension CommandFailure {
                 hint:
                     "try again in \(durationText(seconds: Int64(seconds))); \"proxy status\" says why"
             )
-        case .credentialMisconfigured(let reason):
+        case .credentialMisconfigured(let reason, _):
             self.init(
                 .configuration, "the provider refuses this client: \(reason)",
                 hint: "mend the credential \"\(id)\" in the configuration")

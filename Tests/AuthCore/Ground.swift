@@ -185,6 +185,7 @@ extension Refusal {
         switch self {
         case .tokenEndpointUnreachable(let seconds): seconds
         case .loginRequired(_, _, _, let seconds): seconds
+        case .credentialMisconfigured(_, let seconds): seconds
         default: nil
         }
     }

@@ -404,6 +404,29 @@ struct Answer: Sendable, CustomTestStringConvertible {
         #expect(try await keeper.text() == "AT2")
     }
 
+    @Test func `after an outage is asked about as soon as without one`() async throws {
+        let ground = try Ground(
+            ScriptedFetcher(
+                Array(repeating: .page(503), count: 4)
+                    + [.error("invalid_client", status: 401), .page(503)]))
+        try await ground.save(secondsLeft: -10)
+        let keeper = ground.keeper()
+        func refusal() async throws -> Refusal {
+            try await #require(throws: Refusal.self) { try await keeper.text() }
+        }
+        for _ in 0..<4 {
+            #expect(try await refusal().isUnreachable)
+            ground.clock.advance(seconds: 31)
+        }
+        let refused = try await refusal()
+        #expect(refused.isMisconfigured)
+        #expect(refused.retryAfterSeconds == 5)
+        // Nor does it make the next outage longer.
+        ground.clock.advance(seconds: 5)
+        #expect(try await refusal().isUnreachable)
+        #expect(try await refusal().retryAfterSeconds == 1)
+    }
+
     @Test(arguments: [
         Result<InboundResponse, FetchError>.page(404), .page(302), .page(200), .json(200, "[]"),
     ])
