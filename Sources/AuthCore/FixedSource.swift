@@ -30,8 +30,7 @@ actor FixedSource: CredentialSource {
         hasLooked = true
         self.stamp = stamp
         do throws(SecretError) {
-            let token = try SecretText.credential(
-                try await source.readRaw(in: surroundings), source: source.name, for: injection)
+            let token = try await source.readCredential(for: injection, in: surroundings)
             return .changed(
                 Supply(
                     token: Token(token, usableUntil: nil, lifetimeMilliseconds: nil),

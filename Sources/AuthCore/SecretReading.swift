@@ -6,7 +6,7 @@ package import Bytes
 import Dispatch
 import OAuth
 import TokenStore
-import Vocabulary
+package import Vocabulary
 
 #if canImport(Glibc)
     import Glibc
@@ -83,9 +83,12 @@ enum SecretText {
     static func credential(
         _ bytes: SecretBytes, source: String, for injection: Injection
     ) throws(SecretError) -> SecretBytes {
-        guard !looksLikeJSON(bytes) else { throw .looksLikeJSON(source: source) }
-        let token = try token(bytes, source: source)
         let isBearer = injection.form == .token && injection.prefix.lowercased() == "bearer "
+        // A password may look like anything, but for what a token endpoint has said.
+        guard !looksLikeJSON(bytes) || !(isBearer || namesTokens(bytes)) else {
+            throw .looksLikeJSON(source: source)
+        }
+        let token = try token(bytes, source: source)
         let hasBlank = token.withBytes { $0.contains { $0 == ASCII.space || $0 == ASCII.tab } }
         guard !isBearer || !hasBlank else { throw .severalWords(source: source) }
         return token
@@ -99,6 +102,14 @@ enum SecretText {
             case 0x7B, 0x5B: return text.contains(ASCII.quote)
             case ASCII.quote: return text.dropFirst().last { !isBlank($0) } == ASCII.quote
             default: return false
+            }
+        }
+    }
+
+    private static func namesTokens(_ bytes: SecretBytes) -> Bool {
+        bytes.withBytes { bytes in
+            ["access_token", "refresh_token", "id_token"].contains { name in
+                bytes.indices.contains { bytes[$0...].starts(with: name.utf8) }
             }
         }
     }
@@ -130,6 +141,14 @@ extension SecretSource {
     /// The secret, trimmed and checked.
     package func read(in surroundings: Surroundings) async throws(SecretError) -> SecretBytes {
         try SecretText.trimmed(try await readRaw(in: surroundings), source: name)
+    }
+
+    /// What goes upstream in that form, as requests have it.
+    package func readCredential(
+        for injection: Injection, in surroundings: Surroundings
+    ) async throws(SecretError) -> SecretBytes {
+        try SecretText.credential(
+            try await readRaw(in: surroundings), source: name, for: injection)
     }
 
     /// The bytes as they are, for what has several lines: a key, a key file.

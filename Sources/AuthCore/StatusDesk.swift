@@ -44,9 +44,7 @@ package struct StatusDesk: Sendable {
     ) async -> CredentialStatus {
         var status = CredentialStatus(id: settings.id, kind: kind, state: .usable)
         do throws(SecretError) {
-            _ = try SecretText.credential(
-                try await source.readRaw(in: surroundings), source: source.name,
-                for: settings.injection)
+            _ = try await source.readCredential(for: settings.injection, in: surroundings)
         } catch {
             status.state = .unavailable
             status.detail = error.message

@@ -90,6 +90,8 @@ struct Inspection: Sendable {
         do throws(SecretError) {
             if isKey {
                 _ = try await source.readWhole(in: surroundings)
+            } else if let injection = injection(of: owner) {
+                _ = try await source.readCredential(for: injection, in: surroundings)
             } else if isLocal {
                 _ = try await settings.access.localSecret?.read(in: surroundings)
             } else {
@@ -99,6 +101,14 @@ struct Inspection: Sendable {
         } catch {
             return Finding(subject, .failed, error.message)
         }
+    }
+
+    /// Of a credential that is such a secret itself; nil where a token is got with it.
+    private func injection(of owner: CredentialID?) -> Injection? {
+        guard let credential = settings.credentials.first(where: { $0.id == owner }),
+            case .fixed = credential.kind
+        else { return nil }
+        return credential.injection
     }
 
     /// The store's keys, those from programs included: the store is looked into next, which needs

@@ -62,7 +62,19 @@ import Vocabulary
     ])
     func `that is a document is not sent as a token (C042)`(text: String) {
         #expect(problem(text) == .looksLikeJSON(source: "x"))
-        #expect(problem(text, Injection(field: "X-Key", prefix: "")) == .looksLikeJSON(source: "x"))
+        let isAnswer = text.contains("access_token")
+        #expect(
+            problem(text, Injection(field: "X-Key", prefix: ""))
+                == (isAnswer ? .looksLikeJSON(source: "x") : nil) || text.contains("\n"))
+    }
+
+    @Test(arguments: [#"{a"b"#, #""quoted""#, #"{"user":"x"}"#])
+    func `that is a strange password is sent as one`(text: String) {
+        var basic = Injection(prefix: "Basic ")
+        basic.form = .basic(user: "u")
+        #expect(problem(text, basic) == nil)
+        #expect(problem(text, Injection(field: "X-Key", prefix: "")) == nil)
+        #expect(problem(#"{"refresh_token":"x"}"#, basic) == .looksLikeJSON(source: "x"))
     }
 
     @Test(arguments: ["ERROR: please run login first", "Bearer abc"])

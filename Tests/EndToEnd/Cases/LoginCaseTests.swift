@@ -160,6 +160,15 @@ import Testing
         #expect(sent == ["Bearer canary-environment"])
     }
 
+    @Test(arguments: ["Bearer canary-abc", "two words", #"{"access_token":"canary-x"}"#])
+    func `a token that no request would get is found by "proxy check" (C042)`(text: String) throws {
+        let home = try home(["token: { file: given }"])
+        try home.directory.write(Octets(text), to: "settings/given")
+        let check = try home.run(["check"])
+        #expect(check.status != 0 && check.output.contains("FAIL"), "\(check)")
+        #expect(try home.serve().exchange().isOurs(503, "credential_unavailable"))
+    }
+
     @Test func `a token that is not there becomes a clear 503`() throws {
         let home = try home(["token: { file: missing }"])
         let result = try home.run(["check"])
