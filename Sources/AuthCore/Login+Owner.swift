@@ -23,10 +23,14 @@ package struct ForeignLogin: Error, Hashable, Sendable {
             : "\"\(id)\" holds a login of \(owner), which this configuration does not name"
     }
 
-    package static let advice =
-        "give this configuration a state_dir of its own, or its credential another name"
+    /// A credential that is called "default" has no name in the configuration that could be changed.
+    package var advice: String {
+        id.name == "default"
+            ? "add this line to this configuration: state_dir: state"
+            : "add this line to this configuration: state_dir: state, or give its credential another name"
+    }
 
-    package var hint: String { "\(Self.advice); or replace that login: \(command)" }
+    package var hint: String { "\(advice); or replace that login: \(command)" }
 
     var lack: Lack { .unavailable(reason: "\(message); \(hint)") }
 }

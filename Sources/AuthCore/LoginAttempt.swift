@@ -264,6 +264,8 @@ actor LoginAttempt: LoginUnderWay {
             case .failure(.cancelled), .failure(.timedOut): .over
             case .failure(.store(let error)) where terms.keepsUnwritten && obtained != nil:
                 .loggedInUnwritten(to: id.name, error.message)
+            case .failure(.foreignLogin(let foreign)):
+                failedPage(foreign.message, command: foreign.command)
             case .failure(let failure): failedPage(failure.message)
             }
         } catch {
@@ -287,8 +289,9 @@ actor LoginAttempt: LoginUnderWay {
         return failedPage("the answer did not come from the provider")
     }
 
-    private func failedPage(_ reason: String) -> CallbackPage {
-        .failed(reason, command: surroundings.loginCommand(id), backTo: terms.returnURL)
+    private func failedPage(_ reason: String, command: String? = nil) -> CallbackPage {
+        .failed(
+            reason, command: command ?? surroundings.loginCommand(id), backTo: terms.returnURL)
     }
 
     private func read(_ query: String) throws(CallbackError) -> AuthorizationResponse {

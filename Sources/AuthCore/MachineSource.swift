@@ -228,7 +228,7 @@ actor MachineSource: CredentialSource {
             let foreign = found.foreign(to: settings, id, in: surroundings)
         {
             // A person's login is not to be had again; this token is.
-            return warnOnce("\(foreign.message); \(ForeignLogin.advice)")
+            return warnOnce("\(foreign.message); \(foreign.advice)")
         }
         do throws(StoreError) {
             try await held.save(fresh)

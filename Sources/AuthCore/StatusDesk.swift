@@ -64,7 +64,7 @@ package struct StatusDesk: Sendable {
             let found = try await surroundings.store.load(id)
             if let foreign = found?.foreign(to: settings, id, in: surroundings) {
                 status.state = .unavailable
-                status.detail = "\(foreign.message); \(ForeignLogin.advice), or replace that login"
+                status.detail = "\(foreign.message); \(foreign.advice), or replace that login"
                 status.hint = foreign.command
                 return status
             }

@@ -75,7 +75,7 @@ struct Inspection: Sendable {
             findings.append(await secret(source, of: owner, isKey: true))
         }
         if let key = await storeKeys() { findings.append(key) }
-        return findings + certificates() + [await store()]
+        return findings + certificates() + (await store())
     }
 
     private func secret(
@@ -128,28 +128,42 @@ struct Inspection: Sendable {
     }
 
     /// Machines' tokens are kept there as well; without an OAuth client nothing is.
-    private func store() async -> Finding {
+    private func store() async -> [Finding] {
         let store = surroundings.store
         let kept = settings.credentials.filter {
             if case .oauth = $0.kind { true } else { false }
         }
+        var strangers: [Finding] = []
         do throws(StoreError) {
-            for credential in kept { _ = try await store.load(credential.id) }
+            for credential in kept {
+                guard let found = try await store.load(credential.id),
+                    case .oauth(let oauth) = credential.kind,
+                    let foreign = found.foreign(to: oauth, credential.id, in: surroundings)
+                else { continue }
+                // A machine's token is used all the same, from memory.
+                strangers.append(
+                    Finding(
+                        "login of \"\(credential.id)\"",
+                        credential.isInteractive ? .failed : .doubtful, foreign.message,
+                        hint: credential.isInteractive ? foreign.hint : foreign.advice))
+            }
             if let first = kept.first {
                 let held = try await store.lock(first.id, timeoutMilliseconds: 5000)
                 defer { held.release() }
                 try await held.reserve()
             }
-            return Finding("store", .passed, store.directory)
+            return strangers + [Finding("store", .passed, store.directory)]
         } catch {
             if case .readOnly = error {
                 let what =
                     settings.credentials.contains(where: \.isInteractive) ? "logins" : "tokens"
-                return Finding(
-                    "store", .doubtful, "\(error.message); \(what) are kept in memory only",
-                    hint: error.hint)
+                return strangers + [
+                    Finding(
+                        "store", .doubtful, "\(error.message); \(what) are kept in memory only",
+                        hint: error.hint)
+                ]
             }
-            return Finding("store", .failed, error.message, hint: error.hint)
+            return strangers + [Finding("store", .failed, error.message, hint: error.hint)]
         }
     }
 

@@ -141,7 +141,10 @@ private let ours = "https://ours.example.com"
         var other = ground.login("SECRET-OF-A")
         other.clientID = "ca"
         try await ground.store.save(other, github)
-        try await blocking { _ = try session.page.visit(try session.page.success()) }
+        try await blocking {
+            let answer = try session.page.visit(try session.page.success())
+            #expect(answer.body.text.contains("proxy login github --switch-user"))
+        }
         guard case .foreignLogin = try await session.failure() else {
             Issue.record("another failure")
             return

@@ -51,7 +51,7 @@ struct ImportCommand: Command {
         if let foreign = known?.foreign(to: oauth, chosen.id, in: tools.surroundings) {
             throw CommandFailure(
                 .failure, foreign.message,
-                hint: "forget it first (proxy logout --local), or \(ForeignLogin.advice)")
+                hint: "forget it first (proxy logout --local), or \(foreign.advice)")
         }
         do throws(StoreError) {
             try await tools.surroundings.store.save(login, chosen.id)

@@ -72,6 +72,9 @@ import Testing
         let refused = try setup.call(proxy)
         #expect(refused.isOurs(503, "credential_unavailable"))
         #expect(refused.body.text.contains("--switch-user"))
+        let check = try setup.home.run(["check"])
+        #expect(check.status != 0 && check.output.contains("holds a login of"), "\(check)")
+        #expect((check.output + check.error).contains("state_dir: state"), "\(check)")
         #expect(!other.requests.contains { $0.path == "/mcp" })
         // It is not thrown away for that.
         let login = try setup.home.run(["login", "--print-url"])
