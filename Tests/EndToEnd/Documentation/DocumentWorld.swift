@@ -142,7 +142,10 @@ final class DocumentWorld {
         // A dry run: the target is there, and what it is made of.
         try home.install(
             "exec /usr/bin/make --dry-run --directory='\(Document.folder)' \"$@\"", as: "make")
-        try home.install("[ \"$1\" != -u ] || shift 2\nexec \"$@\"", as: "sudo")
+        // Another user has another state.
+        try home.install(
+            "[ \"$1\" != -u ] || { export XDG_STATE_HOME=\"$HOME/$2\"; shift 2; }\nexec \"$@\"",
+            as: "sudo")
         try home.install(
             "[ \"$1\" = install ] && case $2 in ./.build/credential-proxy_*.deb) ;; *) exit 1 ;; esac",
             as: "apt")
