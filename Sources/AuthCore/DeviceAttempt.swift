@@ -31,6 +31,7 @@ actor DeviceAttempt: LoginUnderWay {
         discovery: DiscoveryDesk, in surroundings: Surroundings,
         onEvent: @escaping @Sendable (LoginEvent) -> Void
     ) async throws(LoginFailure) -> DeviceAttempt {
+        await discovery.lookAgain(settings)
         // A key for each login: what is granted is bound to it.
         let proofs = settings.requiresProof ? ProofSession(.fresh(), in: surroundings) : nil
         let endpoint = TokenEndpoint(

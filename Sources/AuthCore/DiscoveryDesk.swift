@@ -67,6 +67,15 @@ package actor DiscoveryDesk {
         return fresh
     }
 
+    /// Has the provider asked for its metadata again, where the copy is older than a minute: for whoever
+    /// sends a person or a last word there. Where it gives none, the copy is used.
+    func lookAgain(_ settings: OAuthSettings) async {
+        guard case .issuer(let issuer) = settings.endpoints else { return }
+        _ = try? await metadata(
+            of: issuer, reach: settings.reach, quirks: settings.quirks,
+            ageSecondsMax: Self.movedAgeSecondsMax)
+    }
+
     private static let movedAgeSecondsMax: Int64 = 60
 
     /// The metadata of an issuer: fresh, or the last known where the provider gives none.

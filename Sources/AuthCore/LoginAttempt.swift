@@ -65,6 +65,7 @@ actor LoginAttempt: LoginUnderWay {
         in surroundings: Surroundings,
         onEvent: @escaping @Sendable (LoginEvent) -> Void
     ) async throws(LoginFailure) -> LoginAttempt {
+        await discovery.lookAgain(settings)
         let endpoints: Endpoints
         do throws(DiscoveryError) {
             endpoints = try await discovery.endpoints(of: settings)

@@ -94,6 +94,7 @@ package struct LogoutDesk: Sendable {
             }
             return report
         }
+        _ = await unlessCancelled { [discovery] in await discovery.lookAgain(settings) }
         let endpoint = TokenEndpoint(
             id: id, settings: settings, discovery: discovery, surroundings: surroundings)
         // The refresh token first: some providers end the whole grant with it (RFC 7009 section 2.1).

@@ -62,6 +62,36 @@ private typealias Outcome = LogoutReport.Outcome
         #expect(!Files.exists(ground.record))
     }
 
+    @Test func `goes where the provider is now, as a login does`() async throws {
+        let ground = try await ground()
+        _ = try await DiscoveryDesk(in: ground.surroundings).endpoints(of: settings)
+        ground.fetcher.answer { request, _ in
+            request.method == .post
+                ? .page(request.url == "https://login.example.com/moved" ? 200 : 404)
+                : .json(
+                    200,
+                    #"{"issuer":"https://login.example.com","token_endpoint":"https://login.example.com/t","#
+                        + #""authorization_endpoint":"https://login.example.com/authorize2","#
+                        + #""revocation_endpoint":"https://login.example.com/moved"}"#)
+        }
+        ground.clock.advance(seconds: 61)
+        let session = try await ground.desk(settings).begin(github, LoginOptions(.printURL))
+        #expect(session.url.hasPrefix("https://login.example.com/authorize2?"))
+        await session.close()
+        ground.clock.advance(seconds: 61)
+        #expect(outcomes(await logOut(ground)) == [.done, .done, .done, .unsupported])
+    }
+
+    @Test func `goes by what is known where the provider's metadata are not to be had`()
+        async throws
+    {
+        let ground = try await ground()
+        _ = try await DiscoveryDesk(in: ground.surroundings).endpoints(of: settings)
+        ground.fetcher.answer { request, _ in .page(request.method == .post ? 200 : 503) }
+        ground.clock.advance(seconds: 61)
+        #expect(outcomes(await logOut(ground)) == [.done, .done, .done, .unsupported])
+    }
+
     @Test(
         arguments: [
             (.failure(.connectionRefused(host: "x")), .failed), (.page(500), .failed),
