@@ -2,6 +2,7 @@
 // login itself is about to end.
 
 import Diagnostics
+import OAuth
 import TokenStore
 import Vocabulary
 
@@ -25,6 +26,26 @@ struct LoginNotices {
             surroundings.log.warning(
                 "the login store has a problem", ("credential", .text(id.name)),
                 ("reason", .text(error.message)))
+        }
+    }
+
+    func warn(of flaw: IDTokenError) {
+        surroundings.log.warning(
+            "a refresh brought an ID token that is not acceptable, the earlier one is kept",
+            ("credential", .text(id.name)), ("reason", .text(flaw.text)))
+    }
+
+    func tellOfLoss() {
+        surroundings.log.error(
+            "the newest login cannot be written and is lost with this process",
+            ("credential", .text(id.name)))
+    }
+
+    func note(_ oddities: [TokenResponse.Oddity]) {
+        for oddity in oddities {
+            surroundings.log.debug(
+                "odd token response", ("credential", .text(id.name)),
+                ("oddity", .text(oddity.rawValue)))
         }
     }
 

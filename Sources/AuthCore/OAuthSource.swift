@@ -37,7 +37,10 @@ actor OAuthSource: CredentialSource {
     /// The lock, kept while a rotated refresh token is in memory only: whoever else refreshed now
     /// would spend the old one.
     private var unsaved: HeldLogin?
-    private var isRenewing = false
+    /// What is in memory is to go to a store that took nothing, where the disk holds still what it replaces.
+    private var isOwed = false
+    /// The lock that the renewal which runs goes by.
+    private var inUse: HeldLogin?
     /// What an upstream refused, while it is being replaced.
     private var refused: SecretBytes?
     private var writer: Task<Void, Never>?
@@ -74,6 +77,7 @@ actor OAuthSource: CredentialSource {
         knownSince = surroundings.time.bootTime()
         unfamiliarCount = 0
         hasNews = true
+        owe()
     }
 
     func look() async -> Look {
@@ -126,7 +130,7 @@ actor OAuthSource: CredentialSource {
         guard let found else {
             // Only what was there can have been removed.
             let wasThere = onDisk != nil || login == nil
-            if wasThere { login = nil }
+            if wasThere { (login, isOwed) = (nil, false) }
             return wasThere
         }
         if login != nil, let onDisk, onDisk.hasSameTokens(as: found),
@@ -134,7 +138,7 @@ actor OAuthSource: CredentialSource {
         {
             return false
         }
-        login = found
+        (login, isOwed) = (found, false)
         knownSince = surroundings.time.bootTime()
         unfamiliarCount = 0
         return true
@@ -180,14 +184,14 @@ actor OAuthSource: CredentialSource {
     func renew(
         rejected: SecretBytes?, isUrgent: Bool
     ) async throws(Lack) -> Supply {
-        isRenewing = true
         refused = rejected
-        defer {
-            isRenewing = false
-            refused = nil
-        }
+        defer { refused = nil }
         let held = try await lock()
-        defer { if held !== unsaved { held?.release() } }
+        inUse = held
+        defer {
+            inUse = nil
+            if held !== unsaved { held?.release() }
+        }
         if unsaved == nil, let held {
             try await lookAgain(held)
             if let login, isGood(login, rejected: rejected, isUrgent: isUrgent) { return supply }
@@ -273,11 +277,7 @@ actor OAuthSource: CredentialSource {
     ) async throws(Lack) -> Supply {
         let (boot, now) = (surroundings.time.bootTime(), surroundings.time.wallTime())
         unfamiliarCount = 0
-        for oddity in response.oddities {
-            surroundings.log.debug(
-                "odd token response", ("credential", .text(id.name)),
-                ("oddity", .text(oddity.rawValue)))
-        }
+        notices.note(response.oddities)
         if settings.quirks.contains(.atproto) {
             await secure(response, login, at: now, under: held)
             let accounts = AccountCheck(surroundings: surroundings)
@@ -288,7 +288,7 @@ actor OAuthSource: CredentialSource {
                 return try await reject(code: "account_mismatch", under: held)
             }
         }
-        let check = await identityCheck(login)
+        let check = await endpoint.identityCheck(of: login)
         var verdict = await check.judge(response, continuing: login, mayFetch: false)
         if case .undecided = verdict {
             await secure(response, login, at: now, under: held)
@@ -301,11 +301,7 @@ actor OAuthSource: CredentialSource {
                 ("credential", .text(id.name)))
             return try await reject(code: "id_token_mismatch", under: held)
         }
-        if let flaw = judged.flaw {
-            surroundings.log.warning(
-                "a refresh brought an ID token that is not acceptable, the earlier one is kept",
-                ("credential", .text(id.name)), ("reason", .text(flaw.text)))
-        }
+        if let flaw = judged.flaw { notices.warn(of: flaw) }
         var fresh = await renewed(login, by: judged.response, at: now)
         fresh.subject = judged.subject ?? fresh.subject
         arrival = fresh.secret(settings.injected).map { ($0, boot) }
@@ -334,14 +330,6 @@ actor OAuthSource: CredentialSource {
         // As records of earlier releases do not have it.
         fresh.tokenEndpoint = settings.tokenEndpointByHand ?? fresh.tokenEndpoint
         return fresh
-    }
-
-    /// For the client and server that the login belongs to. The refresh went by the same settings;
-    /// should they be gone meanwhile, nothing that it brought is lost for that.
-    private func identityCheck(_ login: Login) async -> IdentityCheck {
-        IdentityCheck(
-            settings: (try? await endpoint.discovery.client(settings, continuing: login))
-                ?? settings, discovery: endpoint.discovery, surroundings: surroundings)
     }
 
     // MARK: Failing
@@ -420,15 +408,18 @@ actor OAuthSource: CredentialSource {
     /// kept as well, until it has been written.
     private func keep(_ fresh: Login, under held: HeldLogin?, rotated: Bool) async {
         login = fresh
-        guard let held else { return }
         do throws(StoreError) {
-            try await write(fresh, held)
+            if let held { return try await write(fresh, held) }
         } catch {
             notices.warn(of: error)
-            guard case .failed = error, rotated || unsaved != nil else { return }
-            unsaved = held
-            if writer == nil { writer = Task.detached { await self.writeUntilDone() } }
+            if case .failed = error, rotated || unsaved != nil { unsaved = held }
         }
+        if rotated || unsaved != nil { owe() }
+    }
+
+    private func owe() {
+        isOwed = true
+        if writer == nil { writer = Task.detached { await self.writeUntilDone() } }
     }
 
     private func write(_ fresh: Login, _ held: HeldLogin) async throws(StoreError) {
@@ -438,14 +429,14 @@ actor OAuthSource: CredentialSource {
         stamp = await store.stamp(id)
         // A newer one may have come while this one was written; it has a write of its own.
         guard let login, login.hasSameTokens(as: saved), unsaved === held else { return }
-        unsaved = nil
-        // A renewal that runs lets go of it at its end.
-        if !isRenewing { held.release() }
+        (unsaved, isOwed) = (nil, false)
+        // A renewal that runs lets go of its own at its end.
+        if inUse !== held { held.release() }
     }
 
     private func writeUntilDone() async {
         var pause = Self.firstPauseMilliseconds
-        while unsaved != nil {
+        while isOwed {
             guard (try? await surroundings.time.sleep(milliseconds: pause)) != nil else { break }
             pause = min(pause * 2, Self.lastPauseMilliseconds)
             await writeOnce()
@@ -454,8 +445,10 @@ actor OAuthSource: CredentialSource {
     }
 
     private func writeOnce() async {
-        guard let hold = unsaved else { return }
+        guard isOwed else { return }
         do throws(StoreError) {
+            if unsaved == nil { try await holdOwed() }
+            guard let hold = unsaved else { return }
             let isInPlace = await hold.isInPlace()
             guard let held = isInPlace ? hold : try await holdAnew(insteadOf: hold), let login,
                 unsaved === held
@@ -464,7 +457,20 @@ actor OAuthSource: CredentialSource {
             surroundings.log.info("the login is written", ("credential", .text(id.name)))
         } catch {
             notices.warn(of: error)
+            guard case .readOnly = error, let hold = unsaved, inUse !== hold else { return }
+            unsaved = nil
+            hold.release()
         }
+    }
+
+    /// Takes the lock that was not to be had; nobody may have written in the meantime.
+    private func holdOwed() async throws(StoreError) {
+        guard inUse == nil else { return }
+        let held = try await store.lock(id)
+        let found = ours(try await held.load())
+        guard isOwed, unsaved == nil, foreign == nil else { return held.release() }
+        if adopt(found) { hasNews = true }
+        if isOwed { unsaved = held } else { held.release() }
     }
 
     /// The directory was removed, or another one put in its place: its lock keeps nobody out, and
@@ -474,7 +480,7 @@ actor OAuthSource: CredentialSource {
         let found = try await held.load()
         guard unsaved === lost else { return nil }
         if let found, !(onDisk?.hasSameTokens(as: found) ?? false) {
-            unsaved = nil
+            (unsaved, isOwed) = (nil, false)
             hasLooked = false
             (login, onDisk) = (nil, nil)
             return nil
@@ -483,5 +489,8 @@ actor OAuthSource: CredentialSource {
         return held
     }
 
-    func finish() async { await writeOnce() }
+    func finish() async {
+        await writeOnce()
+        if isOwed { notices.tellOfLoss() }
+    }
 }

@@ -5,6 +5,7 @@
 import Bytes
 import Diagnostics
 import OAuth
+import TokenStore
 import Vocabulary
 
 /// Why an exchange gave no token.
@@ -24,6 +25,14 @@ struct TokenEndpoint: Sendable {
     let surroundings: Surroundings
     /// What its requests are proven with, where the configuration demands it.
     var proofs: ProofSession?
+
+    /// For the client and server that the login belongs to. A refresh went by the same settings; should they be gone
+    /// meanwhile, nothing that it brought is lost for that.
+    func identityCheck(of login: Login) async -> IdentityCheck {
+        IdentityCheck(
+            settings: (try? await discovery.client(settings, continuing: login)) ?? settings,
+            discovery: discovery, surroundings: surroundings)
+    }
 
     /// Redeems a code. It is sent at most once (RFC 6749 section 4.1.2), unless the server says that
     /// it looked at the client's proof only.
