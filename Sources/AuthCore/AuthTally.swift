@@ -13,6 +13,8 @@ package final class AuthTally: Sendable {
         /// Not to be sent from then on; nil where there is no token, or nothing tells.
         var usableUntil: BootTime?
         var hasToken = false
+        /// It is of a login that the store does not have.
+        var isUnwritten = false
     }
 
     private struct State {
@@ -78,6 +80,19 @@ package final class AuthTally: Sendable {
             entry.hasToken = token != nil
             entry.usableUntil = token?.usableUntil
         }
+    }
+
+    /// A login came that could not be written, or is written, replaced or gone.
+    func login(_ id: CredentialID, isUnwritten: Bool) {
+        change(id) { $0.isUnwritten = isUnwritten }
+    }
+
+    /// The same as `usable` of a login that is in this process's memory only.
+    func usableUnwritten(_ id: CredentialID, at time: any TimeSource) -> WallTime?? {
+        let isUnwritten = state.withLock { state in
+            state.places[id].map { state.entries[$0].isUnwritten } ?? false
+        }
+        return isUnwritten ? usable(id, at: time) : nil
     }
 
     /// The newest token that is usable now, as far as this process knows: until when, by the wall clock, or

@@ -38,7 +38,9 @@ actor OAuthSource: CredentialSource {
     /// would spend the old one.
     private var unsaved: HeldLogin?
     /// What is in memory is to go to a store that took nothing, where the disk holds still what it replaces.
-    private var isOwed = false
+    private var isOwed = false {
+        didSet { surroundings.tally.login(id, isUnwritten: isOwed) }
+    }
     /// The lock that the renewal which runs goes by.
     private var inUse: HeldLogin?
     /// What an upstream refused, while it is being replaced.

@@ -70,7 +70,7 @@ package struct StatusDesk: Sendable {
             }
             guard let login = found, login.purpose == nil else {
                 // One that could not be written is used all the same.
-                if let expiresAt = surroundings.tally.usable(id, at: surroundings.time) {
+                if let expiresAt = surroundings.tally.usableUnwritten(id, at: surroundings.time) {
                     status.state = .usable
                     status.expiresAt = expiresAt
                     status.detail = Self.unwritten
@@ -84,7 +84,7 @@ package struct StatusDesk: Sendable {
             describe(login, settings, note, &status)
             // So is one that could not take this one's place.
             if status.state == .loginRequired,
-                let until = surroundings.tally.usable(id, at: surroundings.time),
+                let until = surroundings.tally.usableUnwritten(id, at: surroundings.time),
                 login.expiry(settings.injected).map({ $0 < (until ?? $0.advanced(by: 1)) }) ?? false
             {
                 (status.state, status.hint) = (.usable, nil)

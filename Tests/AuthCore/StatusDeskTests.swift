@@ -163,6 +163,18 @@ import Vocabulary
         }
     }
 
+    @Test func `of a login that was just removed is not usable, whoever still has its token`()
+        async throws
+    {
+        let ground = try Ground()
+        try await ground.save()
+        let keeper = ground.keeper()
+        #expect(try await keeper.text() == "AT1")
+        unlink(ground.record)
+        #expect(await status(ground).state == .loginRequired)
+        #expect(await status(ground).hint == "proxy login github")
+    }
+
     @Test func `of a static token says whether there is one`() async throws {
         let ground = try Ground()
         let path = ground.directory.path("token")
