@@ -67,7 +67,8 @@ package actor CredentialKeeper {
     /// The generation that `token` came with, and when, where it came while we ran.
     private var arrival: (generation: Generation, at: BootTime?) = (.none, nil)
     /// A token that was refused as soon as it had arrived: a login would bring no better one.
-    private var futile: SecretBytes?
+    /// Until then, that is: by then it may have died.
+    private var futile: (token: SecretBytes, until: BootTime)?
 
     private var flight: Task<Void, Never>?
     private var waiters: [UInt64: Waiter] = [:]
@@ -81,6 +82,8 @@ package actor CredentialKeeper {
     private static let lookIntervalMilliseconds: UInt64 = 1000
     /// A token that came no longer ago and is refused did not die: the upstream wants another kind.
     private static let freshMilliseconds: UInt64 = 60_000
+    /// One login in so long is asked for instead of a token that was refused early.
+    private static let futileMilliseconds: UInt64 = 3_600_000
 
     /// - Parameter publish: called with each new generation, in order; nil when the credential was
     ///   removed. It must not block.
@@ -128,7 +131,7 @@ package actor CredentialKeeper {
     /// An upstream refused what a renewal or a login had just brought.
     package func wasRefusedOnArrival(_ refused: Generation) {
         guard let token, refused >= arrival.generation else { return }
-        futile = token.secret
+        noteFutile(token)
         // While renewals fail, that says nothing of what they would bring.
         if trouble == nil { budget.noteUselessRenewal() }
     }
@@ -140,10 +143,7 @@ package actor CredentialKeeper {
             return
         }
         if let at = arrival.at, now < at.advanced(byMilliseconds: Self.freshMilliseconds) { return }
-        switch await desk.demand(id) {
-        case .pending(let login), .refused(_, pending: let login?): follow(login)
-        case .refused(_, pending: nil): break
-        }
+        if let login = await desk.demand(id).login { follow(login) }
     }
 
     /// Watches the source, renews ahead of expiry and ends waits that have lasted too long, until the
@@ -260,8 +260,16 @@ package actor CredentialKeeper {
         guard obstacle == .noRefreshToken, let token else { return false }
         let isFresh =
             arrival.at.map { now < $0.advanced(byMilliseconds: Self.freshMilliseconds) } ?? false
-        if isFresh { futile = token.secret }
-        return futile == token.secret
+        if isFresh { noteFutile(token) }
+        guard let futile, futile.token == token.secret else { return false }
+        guard futile.until <= now else { return true }
+        self.futile?.until = now.advanced(byMilliseconds: Self.futileMilliseconds)
+        return false
+    }
+
+    private func noteFutile(_ token: Token) {
+        guard futile?.token != token.secret else { return }
+        futile = (token.secret, now.advanced(byMilliseconds: Self.futileMilliseconds))
     }
 
     private func renew(isUrgent: Bool) async {

@@ -22,6 +22,14 @@ enum LoginDemand: Sendable {
     case pending(PendingLogin)
     /// - Parameter login: one that nobody is known to be at, and that may succeed all the same.
     case refused(Refusal, pending: PendingLogin? = nil)
+
+    /// The one that may come of it.
+    var login: PendingLogin? {
+        switch self {
+        case .pending(let login): login
+        case .refused(_, let login): login
+        }
+    }
 }
 
 enum LoginOutcome: Sendable {

@@ -193,7 +193,7 @@ import Vocabulary
         let second = try await keeper.credential(newerThan: first.generation)
         await keeper.wasRefusedOnArrival(first.generation)
         await keeper.wasRefusedOnArrival(second.generation)
-        ground.clock.advance(seconds: 3600)
+        ground.clock.advance(seconds: 3599)
         #expect(try await keeper.text(newerThan: second.generation) == "AT2")
         // Another token is judged anew.
         try await ground.save("AT3", refresh: nil, secondsLeft: nil)

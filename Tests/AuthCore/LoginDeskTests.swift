@@ -300,4 +300,35 @@ import Vocabulary
         #expect(status.hint == nil)
         await desk.close()
     }
+
+    @Test func `is asked for once in an hour where a token was refused as soon as it came`()
+        async throws
+    {
+        let ground = try Ground(
+            ScriptedFetcher([.tokens("AT1", expiresIn: nil), .tokens("AT2", expiresIn: nil)]))
+        let desk = ground.desk(person: .present(browser: try ground.browser()))
+        let keeper = ground.keeper(desk: desk)
+        async let first = keeper.credential(newerThan: .none)
+        try await eventually("a browser was opened") { !ground.opened.isEmpty }
+        var page = LoginPage(ground.opened[0])
+        try await blocking { [page] in _ = try page.visit(try page.success()) }
+        var generation = try await first.generation
+        // One API wants another kind of token, and goes on saying so.
+        for seconds in [59, 1800, 1700] as [UInt64] {
+            let again = try await keeper.credential(newerThan: generation)
+            #expect(reveal(again.token) == "AT1")
+            generation = again.generation
+            await keeper.wasRefusedOnArrival(generation)
+            ground.clock.advance(seconds: seconds)
+        }
+        #expect(ground.opened.count == 1)
+        // By now it may have died.
+        ground.clock.advance(seconds: 42)
+        async let second = keeper.credential(newerThan: generation)
+        try await eventually("a browser was opened") { ground.opened.count == 2 }
+        page = LoginPage(ground.opened[1])
+        try await blocking { [page] in _ = try page.visit(try page.success()) }
+        #expect(reveal(try await second.token) == "AT2")
+        await desk.close()
+    }
 }
