@@ -41,7 +41,9 @@ struct LoginAcceptance: Sendable {
             requestedScopes: terms.scopes, at: now,
             fallbackLifetimeSeconds: settings.fallbackLifetimeSeconds)
         login.resource = settings.discoveredFor
-        login.tokenEndpoint = settings.tokenEndpointByHand
+        // Also where metadata say it: the same endpoint may be written by hand later.
+        let endpoints = try? await endpoint.discovery.endpoints(of: settings)
+        login.tokenEndpoint = settings.tokenEndpointByHand ?? endpoints?.token
         await login.bind(by: endpoint.proofs)
         login.loginHint = terms.keptHint
         let missing = login.missingScopes

@@ -233,6 +233,19 @@ private let ours = "https://ours.example.com"
         #expect(ground.fetcher.count == 0)
     }
 
+    @Test func `is not one whose endpoints were only written by hand since`() async throws {
+        let ground = try Ground(
+            ScriptedFetcher(metadata: "") { _, _ in .tokens("AT1", refresh: "RT1") })
+        let settings = OAuthSettings(
+            endpoints: .issuer("https://login.example.com"), clientID: "my-cli")
+        let session = try await ground.desk(settings).begin(github, LoginOptions(.printURL))
+        try await blocking { _ = try session.page.visit(try session.page.success()) }
+        let login = try await session.result()
+        await session.close()
+        #expect(login.belongs(to: byHand("https://login.example.com/token")))
+        #expect(!login.belongs(to: byHand("https://login.example.com/other")))
+    }
+
     @Test func `of an earlier release learns its token endpoint with the next refresh`()
         async throws
     {
