@@ -21,6 +21,30 @@ private struct Reading: Equatable {
     var whole: Set<Int32> = []
     var isCutShort = false
 
+    /// A request that ends by an empty frame has no body where that came with the head, else one without a byte.
+    mutating func forgetEmptyBodies() {
+        for index in told.indices {
+            guard case .head(let id, let text, let ends, let flaw) = told[index] else { continue }
+            let hasTrailers = told.contains {
+                if case .trailers(id, _) = $0 { true } else { false }
+            }
+            guard !hasTrailers, bodies[id]?.isEmpty ?? true, ends || whole.contains(id) else {
+                continue
+            }
+            told[index] = .head(id, Self.withoutFraming(text), ends: true, flaw)
+            bodies[id] = nil
+            whole.insert(id)
+        }
+    }
+
+    private static func withoutFraming(_ text: [UInt8]) -> [UInt8] {
+        for line in ["transfer-encoding: chunked\r\n\r\n", "content-length: 0\r\n\r\n"]
+        where text.suffix(line.utf8.count).elementsEqual(line.utf8) {
+            return text.dropLast(line.utf8.count) + Array("\r\n".utf8)
+        }
+        return text
+    }
+
     /// How much of a body is told before its stream breaks a rule depends on the pieces.
     mutating func forgetBrokenBodies() {
         for case .closed(let id, let code) in told where code != .none { bodies[id] = nil }
@@ -52,6 +76,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var pieces = read(bytes, choice: input[0], piece: Int(input[1]) + 1)
     whole.forgetBrokenBodies()
     pieces.forgetBrokenBodies()
+    whole.forgetEmptyBodies()
+    pieces.forgetEmptyBodies()
     // A connection that is ended hears no more, and notices so at the end of a piece; so does a stream that
     // we reset.
     let resets = input[0] & 4 == 4
