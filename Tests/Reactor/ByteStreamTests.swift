@@ -196,6 +196,25 @@ private final class EndlessStream: ByteStream {
         #expect(pair.near.received.count == 6)
     }
 
+    @Test func `is read on where what waits cannot be written`() throws {
+        signal(SIGPIPE, SIG_IGN)
+        let pair = try StreamPair()
+        // What keeps the loop turning.
+        let other = try StreamPair(on: pair.loop)
+        other.near.startReading()
+        pair.writeFar("the last word")
+        [UInt8](repeating: 7, count: 3_000_000).withUnsafeBytes { pair.near.gather($0) }
+        guard case .waiting = pair.near.send() else {
+            Issue.record("three megabytes do not fit into a socket")
+            return
+        }
+        pair.closeFar()
+        pair.turn { pair.near.events == ["fail writing"] }
+        pair.near.startReading()
+        pair.turn { pair.near.received.count == 13 && pair.near.events.count == 2 }
+        #expect(pair.near.received == Array("the last word".utf8))
+    }
+
     @Test func `a send to a peer that has gone fails and says that nothing left`() throws {
         signal(SIGPIPE, SIG_IGN)
         let pair = try StreamPair()

@@ -15,6 +15,7 @@ final class RecordingStream: ByteStream {
 
     override func didEnd() { events.append("end") }
     override func didFail(_ error: ReactorError) { events.append("fail \(error.name)") }
+    override func didFailWriting(_ error: ReactorError) { events.append("fail writing") }
     override func didFlush() { events.append("flush") }
     override func didLosePeer() { events.append("lost") }
     override func deadlinePassed(_ kind: DeadlineKind) { events.append("deadline \(kind.index)") }

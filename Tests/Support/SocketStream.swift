@@ -157,17 +157,6 @@ package final class SocketStream {
 
     package enum Ending: Sendable { case closed, reset }
 
-    /// Waits until the peer's machine has everything that was written (tcp(7), SIOCOUTQ).
-    package func waitUntilTaken(within limit: Duration = patience) throws {
-        let end = ContinuousClock.now + limit
-        var left: Int32 = 1
-        while left > 0 {
-            guard ioctl(descriptor, UInt(TIOCOUTQ), &left) == 0 else { throw Failure.reset }
-            guard ContinuousClock.now < end else { throw Failure.deadline("the peer to take it") }
-            usleep(1000)
-        }
-    }
-
     /// Whether the connection stays open and nothing arrives for that long.
     package func isQuiet(for duration: Duration) throws -> Bool {
         guard heldCount == 0 else { return false }
