@@ -43,7 +43,7 @@ struct CallbackPage: Sendable {
                 .good, .check, "Logged in, not written",
                 [
                     .text(
-                        "The proxy has the login of \(name) until it ends. You can close this page."
+                        "The proxy has the login of \(name), and writes it once it can. You can close this page."
                     ),
                     .small("It could not be written: \(reason)."),
                 ]))
