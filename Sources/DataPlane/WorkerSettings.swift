@@ -32,7 +32,8 @@ package struct WorkerSettings: Sendable {
     /// Requests that one HTTP/2 client may have under way.
     package var clientStreamsMax = 128
     package var parkedMax = 1024
-    package var dialsMax = 1024
+    /// Requests whose connection is being made. A crowd that arrives at once must find room.
+    package var dialsMax = 4096
     package var idlePerUpstreamMax = 256
     /// HTTP/2 connections to one upstream; each carries as many requests as the upstream allows.
     package var sharedPerUpstreamMax = 8
